@@ -1,0 +1,5 @@
+"""The ``rescue`` command."""
+
+
+def main() -> None:
+    """Run the command line."""

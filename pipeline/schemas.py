@@ -1,0 +1,302 @@
+"""The Arrow schemas of every table, and the only functions that read and write them.
+
+Each table has one explicit schema: readers never guess a type from the first file. Nested values are lists of structs,
+never JSON text. Times are seconds from the start of the clip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.errors import InputError
+from pipeline.store import atomic_path
+
+__all__ = [
+    "CONVERSATIONS",
+    "ROWS",
+    "SCHEMA_VERSION",
+    "TASKS",
+    "TURNS",
+    "WORDS",
+    "read_rows",
+    "read_table",
+    "table_of",
+    "write_table",
+]
+
+SCHEMA_VERSION = "1"
+"""Raised with every change of a column; stored in the metadata of every file."""
+
+_names = pa.list_(pa.string())
+_described = pa.list_(pa.struct([("person", pa.string()), ("description", pa.string())]))
+
+
+def _schema(name: str, fields: Iterable[tuple[str, pa.DataType]], *, required: Iterable[str]) -> pa.Schema:
+    needed = frozenset(required)
+    return pa.schema(
+        [pa.field(field, kind, nullable=field not in needed) for field, kind in fields],
+        metadata={"rescue.table": name, "rescue.schema_version": SCHEMA_VERSION},
+    )
+
+
+WORDS = _schema(
+    "words",
+    [
+        ("word_index", pa.int32()),  # from 0, in order of time
+        ("text", pa.string()),
+        ("start", pa.float64()),
+        ("end", pa.float64()),
+        ("confidence", pa.float32()),  # 0..1; null where the recogniser gave none
+        ("time_source", pa.string()),  # attention, alignment, subtitle, interpolated
+        ("segment", pa.int32()),  # sentence-like unit of the recogniser, from 0
+        ("flags", _names),  # for example trimmed, interpolated, suspected_loop
+    ],
+    required=["word_index", "text", "start", "end", "time_source", "segment", "flags"],
+)
+
+_turn_word = pa.struct(
+    [
+        ("word_index", pa.int32()),
+        ("text", pa.string()),
+        ("start", pa.float64()),
+        ("end", pa.float64()),
+        ("confidence", pa.float32()),
+    ]
+)
+
+TURNS = _schema(
+    "turns",
+    [
+        ("conversation_id", pa.string()),
+        ("turn_index", pa.int32()),  # from 1
+        ("speaker", pa.string()),  # diarization label, or "unknown"
+        ("start", pa.float64()),
+        ("end", pa.float64()),
+        ("text", pa.string()),
+        ("word_count", pa.int32()),
+        ("confidence", pa.float32()),  # mean over words
+        ("overlap", pa.float64()),  # seconds in which another speaker talks too
+        ("words", pa.list_(_turn_word)),
+        ("flags", _names),  # every decision that was a guess
+    ],
+    required=["conversation_id", "turn_index", "speaker", "start", "end", "text", "word_count", "overlap", "words"],
+)
+
+_viewpoint = pa.struct(
+    [("source", pa.string()), ("target", pa.string()), ("viewpoint", pa.string()), ("attitude", pa.string())]
+)
+
+_identity = [
+    ("conversation_id", pa.string()),
+    ("group_id", pa.string()),
+    ("scenario", pa.string()),
+]
+
+ROWS = _schema(
+    "rows",
+    [
+        *_identity,
+        ("row_index", pa.int32()),  # from 1
+        ("start_time", pa.float64()),
+        ("end_time", pa.float64()),
+        ("primary_speaker", pa.string()),
+        ("target", _names),
+        ("dialogue_cleaned", pa.string()),
+        ("utterance_type", pa.string()),
+        (
+            "background_dialogue",
+            pa.list_(pa.struct([("speaker", pa.string()), ("target", _names), ("content", pa.string())])),
+        ),
+        ("tone_of_voice", pa.string()),
+        ("body_posture", _described),
+        ("facial_expressions", _described),
+        ("self_directed_behavior", _described),
+        (
+            "interaction_behavior",
+            pa.list_(pa.struct([("initiator", pa.string()), ("target", _names), ("description", pa.string())])),
+        ),
+        (
+            "internal_emotion",
+            pa.list_(
+                pa.struct([("person", pa.string()), ("emotion_description", pa.string()), ("intensity", pa.float64())])
+            ),
+        ),
+        ("viewpoints_attitudes", pa.list_(_viewpoint)),
+        (
+            "support_strategy",
+            pa.list_(
+                pa.struct(
+                    [
+                        ("provider", pa.string()),
+                        ("target", _names),
+                        ("strategy_type", pa.string()),
+                        ("strategy_content", pa.string()),
+                    ]
+                )
+            ),
+        ),
+        ("relation_label", pa.string()),  # resolved: therapist rows only
+        ("relation_pattern", pa.string()),
+        ("relation_pattern_reason", pa.string()),
+        ("relation_pattern_evidence_rows", pa.list_(pa.int32())),
+        ("relation_cycle_state", pa.string()),
+        ("relation_cycle_reason", pa.string()),
+        ("relation_cycle_evidence_rows", pa.list_(pa.int32())),
+        # What the join adds; null where there is no media. It never changes a column above.
+        ("machine_start", pa.float64()),  # first matched word, seconds
+        ("machine_end", pa.float64()),  # last matched word, seconds
+        ("machine_speaker", pa.string()),  # diarization label of most of the matched words
+        ("machine_participant", pa.string()),  # who that label stands for, by the speaker map
+        ("speaker_agrees", pa.bool_()),
+        ("matched_share", pa.float64()),  # matched words of the row, 0..1
+        ("text_error_rate", pa.float64()),  # word error rate of the recognised against the annotated text
+        ("start_offset", pa.float64()),  # machine_start - start_time, seconds
+        ("end_offset", pa.float64()),
+        ("words", pa.list_(_turn_word)),  # the matched words
+        ("join_flags", _names),
+    ],
+    required=[
+        "conversation_id",
+        "group_id",
+        "scenario",
+        "row_index",
+        "start_time",
+        "end_time",
+        "primary_speaker",
+        "target",
+        "dialogue_cleaned",
+        "background_dialogue",
+        "body_posture",
+        "facial_expressions",
+        "self_directed_behavior",
+        "interaction_behavior",
+        "internal_emotion",
+        "viewpoints_attitudes",
+        "support_strategy",
+    ],
+)
+
+CONVERSATIONS = _schema(
+    "conversations",
+    [
+        ("conversation_id", pa.string()),
+        ("group_id", pa.string()),
+        ("scenario", pa.string()),  # null where nothing was annotated
+        ("title", pa.string()),
+        ("language", pa.string()),
+        ("participants", _names),
+        ("has_therapist", pa.bool_()),
+        ("duration", pa.float64()),  # seconds; of the media, else the end of the last row
+        ("has_audio", pa.bool_()),
+        ("has_video", pa.bool_()),
+        ("speaker_count", pa.int32()),  # found by diarization
+        ("turn_count", pa.int32()),
+        ("word_count", pa.int32()),
+        ("row_count", pa.int32()),
+        ("media_sha256", pa.string()),
+        ("annotations_sha256", pa.string()),
+    ],
+    required=["conversation_id", "group_id", "participants", "row_count"],
+)
+
+
+def _task(name: str, *gold: tuple[str, pa.DataType]) -> pa.Schema:
+    fields = [
+        ("instance_id", pa.string()),  # opaque
+        ("task", pa.string()),
+        *_identity,
+        ("split", pa.string()),
+        ("row_index", pa.int32()),  # the target row; for ITP the row after which the decision is made
+        # First and last row of the longest allowed context; null where there is none.
+        ("context_rows", pa.struct([("first", pa.int32()), ("last", pa.int32())])),
+        *gold,
+    ]
+    nullable = {"context_rows", "recent_emotion"}
+    return _schema(name, fields, required=[field for field, _ in fields if field not in nullable])
+
+
+TASKS: Mapping[str, pa.Schema] = {
+    "itp": _task("itp", ("should_speak", pa.bool_())),
+    "rpp": _task("rpp", ("label", pa.string()), ("candidates", _names)),
+    "stp": _task("stp", ("target", pa.string()), ("candidates", _names)),
+    "ssp": _task(
+        "ssp",
+        ("strategy", pa.string()),
+        ("candidates", _names),
+        ("support_target", pa.string()),
+        ("recent_emotion", pa.string()),
+    ),
+    "er": _task("er", ("emotion", pa.string()), ("intensity", pa.int32())),
+    "vp": _task("vp", ("viewpoints", pa.list_(_viewpoint))),
+}
+"""Task name to the schema of its table."""
+
+
+def table_of(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    """A table from one mapping a row.
+
+    Raises:
+        InputError: If a value does not fit its column, a required one is missing, or a column is unknown; the message
+            names row and column.
+    """
+    listed = list(rows)
+    names = set(schema.names)
+    for position, row in enumerate(listed):
+        unknown = row.keys() - names
+        if unknown:
+            msg = f"unknown column {min(unknown)!r}"
+            raise InputError(msg, conversation=row.get("conversation_id"), place=f"item {position}")
+    columns = [_column([row.get(field.name) for row in listed], field, listed) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _column(values: list[Any], field: pa.Field, rows: list[Mapping[str, Any]]) -> pa.Array:
+    for position, value in enumerate(values):
+        # Arrow takes text for a list of text and stores its letters.
+        wrong = isinstance(value, str) and pa.types.is_list(field.type)
+        if wrong or (value is None and not field.nullable):
+            msg = "text where a list belongs" if wrong else "a value is missing"
+            conversation = rows[position].get("conversation_id")
+            raise InputError(msg, conversation=conversation, place=f"item {position}, column {field.name}")
+    try:
+        return pa.array(values, type=field.type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        msg = f"a value does not fit: {error}"
+        raise InputError(msg, place=f"column {field.name}") from error
+
+
+def write_table(target: Path, table: pa.Table, schema: pa.Schema) -> None:
+    """Write a Parquet file atomically; the same table gives the same bytes.
+
+    Raises:
+        pyarrow.ArrowInvalid: If the table does not fit the schema.
+    """
+    with atomic_path(target) as temporary:
+        pq.write_table(table.cast(schema).combine_chunks(), temporary, compression="zstd", row_group_size=65_536)
+
+
+def read_table(source: Path) -> pa.Table:
+    """Read one Parquet file as it was written, with its own schema only.
+
+    Raises:
+        InputError: If it is missing or no Parquet file.
+    """
+    try:
+        return pq.ParquetFile(source).read()
+    except FileNotFoundError as error:
+        msg = "the table is missing"
+        raise InputError(msg, file=source, hint="run `rescue build`") from error
+    except pa.ArrowInvalid as error:
+        msg = f"not a whole Parquet file: {error}"
+        raise InputError(msg, file=source, hint="delete it and run `rescue build`") from error
+
+
+def read_rows(source: Path) -> list[dict[str, Any]]:
+    """Read one Parquet file as one dict a row."""
+    rows: list[dict[str, Any]] = read_table(source).to_pylist()
+    return rows

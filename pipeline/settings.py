@@ -1,0 +1,197 @@
+"""The settings: one object, from file, environment and command line in rising order.
+
+A profile is only a set of values; the code path is one.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    YamlConfigSettingsSource,
+)
+
+from pipeline.errors import UsageError
+
+__all__ = [
+    "DatasetSettings",
+    "DiarizationSettings",
+    "MediaSettings",
+    "RecognitionSettings",
+    "Settings",
+    "SplitScheme",
+    "TurnSettings",
+    "load_settings",
+]
+
+SETTINGS_FILE = "rescue.yaml"
+EMBEDDED = "embedded"
+"""Names the model that comes inside an installed package."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class MediaSettings(_Section):
+    """Probing and audio extraction."""
+
+    duration_tolerance: float = Field(default=0.5, ge=0)
+    """Seconds by which decoded and probed length may differ before the recording counts as cut off."""
+    quiet_dbfs: float = -50.0
+    """Mean level in dB relative to full scale below which a recording is flagged as too quiet."""
+    cancel_db: float = 10.0
+    """Drop of level in dB by mixing channels to one above which the louder channel is used alone."""
+
+
+class RecognitionSettings(_Section):
+    """Speech recognition and word times."""
+
+    model: str = EMBEDDED
+    """``embedded``, a folder with a CTranslate2 Whisper model, or the name of a model in the local cache."""
+    language: str = "en"
+    """Used where a conversation names none."""
+    compute_type: str = "int8"
+    batch_size: int = Field(default=8, ge=1)
+    beam_size: int = Field(default=5, ge=1)
+    max_word_seconds: float = Field(default=2.0, gt=0)
+    """A word longer than this was stretched across a pause; it is trimmed and flagged."""
+
+
+class DiarizationSettings(_Section):
+    """Who speaks when."""
+
+    model: str = EMBEDDED
+    """``embedded``, a folder with a pyannote pipeline, or the name of a pipeline on the Hugging Face hub."""
+    clustering_threshold: float = Field(default=0.5, gt=0, le=2)
+    """Cosine distance under which two voices are one person (embedded model)."""
+    batch_size: int = Field(default=32, ge=1)
+
+
+class TurnSettings(_Section):
+    """How words become turns."""
+
+    pause: float = Field(default=1.5, gt=0)
+    """Seconds of silence after which the same speaker starts a new turn."""
+    border: float = Field(default=0.3, ge=0)
+    """Seconds around a change of speaker in which a single word follows its sentence."""
+    nearest: float = Field(default=1.0, ge=0)
+    """Seconds within which a word that no speaker covers goes to the nearest one."""
+
+
+class SplitScheme(_Section):
+    """Shares of a named split scheme, for example ``{"train": 0.6, "dev": 0.2, "test": 0.2}``."""
+
+    shares: dict[str, float]
+    pinned: dict[str, str] = Field(default_factory=dict)
+    """Conversation or group id to split: overrides the hash."""
+
+
+class DatasetSettings(_Section):
+    """The published tables."""
+
+    split: str = "published"
+    """The scheme in use; ``published`` puts everything into ``test``."""
+    schemes: dict[str, SplitScheme] = Field(default_factory=dict)
+
+
+class Settings(BaseSettings):
+    """Everything that can be configured.
+
+    Read from ``rescue.yaml`` in the project folder, then from ``RESCUE_*`` variables (``RESCUE_RECOGNITION__MODEL=...``
+    for a nested one), then from the command line.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix="RESCUE_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        nested_model_default_partial_update=True,
+    )
+
+    profile: Literal["offline", "gpu"] = "offline"
+    data: Path = Path("data")
+    """Everything made."""
+    raw: Path = Path("raw_video")
+    """One folder a conversation."""
+    device: Literal["auto", "cpu", "cuda"] = "cpu"
+    threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
+    media: MediaSettings = MediaSettings()
+    recognition: RecognitionSettings = RecognitionSettings()
+    diarization: DiarizationSettings = DiarizationSettings()
+    turns: TurnSettings = TurnSettings()
+    dataset: DatasetSettings = DatasetSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Highest first: command line, environment, ``rescue.yaml``, the profile."""
+        del dotenv_settings, file_secret_settings
+        file = YamlConfigSettingsSource(settings_cls, yaml_file=SETTINGS_FILE, yaml_file_encoding="utf-8-sig")
+        return init_settings, env_settings, file, _ProfileSource(settings_cls)
+
+    @property
+    def conversations_dir(self) -> Path:
+        """Where the artifacts of conversations lie."""
+        return self.data / "conversations"
+
+    @property
+    def benchmark_dir(self) -> Path:
+        """Where the published tables lie."""
+        return self.data / "benchmark"
+
+
+_PROFILES: dict[str, dict[str, Any]] = {
+    "offline": {},
+    "gpu": {
+        "device": "cuda",
+        "recognition": {"model": "large-v3", "compute_type": "float16", "batch_size": 32},
+        "diarization": {"model": "pyannote/speaker-diarization-community-1"},
+    },
+}
+
+
+class _ProfileSource(PydanticBaseSettingsSource):
+    """The values of the profile that the higher sources name."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """Unused: a profile is read whole."""
+        del field
+        return None, field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        return _PROFILES.get(self.current_state.get("profile", "offline"), {})
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """The settings in force; ``overrides`` come from the command line and win.
+
+    Raises:
+        UsageError: If a value is wrong or a name unknown; the message names it.
+    """
+    try:
+        return Settings(**{name: value for name, value in overrides.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        msg = f"setting {place}: {first['msg']}"
+        raise UsageError(msg, file=SETTINGS_FILE, hint="docs/reference/settings.md lists all settings") from error
+    except (yaml.YAMLError, SettingsError) as error:
+        msg = f"the settings cannot be read: {error}"
+        raise UsageError(msg, file=SETTINGS_FILE) from error
