@@ -1,7 +1,7 @@
 """The annotation of a conversation as typed values.
 
-These models hold rows as they are, quirks included: what is wrong with a row is said by `pipeline.annotation.validate`, not
-by a refusal to load it. Only the shape is fixed here. Field names are those of the published release.
+These models hold rows as they are, quirks included: `pipeline.annotation.validate` says what is wrong with a row, not
+a refusal to load it. Only the shape is fixed here. Field names are those of the published release.
 """
 
 from __future__ import annotations
