@@ -1,0 +1,66 @@
+"""The application: registers the commands and turns expected errors into exit codes."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Annotated
+
+import typer
+
+from pipeline import __version__
+from pipeline.cli.add import add
+from pipeline.cli.build import build, dataset, status
+from pipeline.cli.console import print_error, print_json
+from pipeline.cli.doctor import doctor
+from pipeline.cli.importing import export, importer
+from pipeline.cli.ui import ui
+from pipeline.cli.validate import validate
+from pipeline.errors import RescueError
+from pipeline.privacy import go_private
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="rescue",
+    help="From recorded conversations to a verified, relation-aware benchmark.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for command in (add, build, status, validate, dataset, export, doctor, ui):
+    app.command()(command)
+app.add_typer(importer, name="import")
+
+
+def _version(*, wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"rescue {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=lambda wanted: _version(wanted=wanted), is_eager=True)
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what happens on standard error.")] = False,
+) -> None:
+    """From recorded conversations to a verified, relation-aware benchmark."""
+    del version
+    logging.basicConfig(level=logging.INFO if verbose else logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
+
+
+def main() -> None:
+    """Run the command line. Expected errors print without a traceback; the exit code says what happened."""
+    go_private()
+    try:
+        app()
+    except RescueError as error:
+        print_error(error)
+        if "--json" in sys.argv:
+            print_json({"error": error.message, "where": error.place, "file": error.file, "hint": error.hint})
+        sys.exit(error.exit_code)

@@ -1,0 +1,191 @@
+"""``rescue build``, ``rescue status`` and ``rescue dataset``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from pipeline.build import build_conversation, find_workspaces, select, stations, worst_state
+from pipeline.cli.console import JsonOption, err, out, print_error, print_json, print_table, progress, state_text
+from pipeline.dataset.build import DatasetReport, build_dataset
+from pipeline.errors import RescueError
+from pipeline.settings import Settings, load_settings
+from pipeline.speech.models import Models
+from pipeline.station import Outcome, Record, State, Workspace, status_of
+from pipeline.store import Json
+
+__all__ = ["build", "dataset", "status"]
+
+IdsArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[ID]...", help="Conversations; all if none is named.")
+]
+AllowMissingOption = Annotated[
+    bool, typer.Option("--allow-missing", help="Build the data set even if conversations failed or were never built.")
+]
+
+
+def build(
+    ids: IdsArgument = None,
+    *,
+    force: Annotated[bool, typer.Option("--force", help="Run every station again, current or not.")] = False,
+    allow_missing: AllowMissingOption = False,
+    profile: Annotated[str | None, typer.Option(help="offline or gpu.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run every station that is not current, then build the data set.
+
+    Example: rescue build phone_call --allow-missing
+    """
+    settings = load_settings(profile=profile)
+    found = find_workspaces(settings)
+    chosen = select(found.workspaces, ids or [])
+    line = stations(Models(settings))
+    outcomes: dict[str, list[Outcome]] = {}
+    with progress(len(chosen) * len(line), quiet=as_json) as steps:
+        for workspace in chosen:
+            outcomes[workspace.conversation.id] = build_conversation(workspace, line, force=force, progress=steps)
+    report, refusal = _dataset(found.workspaces, settings, allow_missing=allow_missing)
+    failed = any(outcome.state is State.FAILED for ended in outcomes.values() for outcome in ended)
+    if as_json:
+        print_json(_build_json(outcomes, found.problems, report, refusal))
+    else:
+        _print_build(outcomes, found.problems, report, refusal)
+    if failed or found.problems or refusal:
+        raise typer.Exit(1)
+
+
+def dataset(*, allow_missing: AllowMissingOption = False, as_json: JsonOption = False) -> None:
+    """Build only the data set, from what the stations have made; no media needed.
+
+    Example: rescue dataset --allow-missing
+    """
+    settings = load_settings()
+    found = find_workspaces(settings)
+    report, refusal = _dataset(found.workspaces, settings, allow_missing=allow_missing)
+    if as_json:
+        print_json(_build_json({}, found.problems, report, refusal))
+    else:
+        _print_problems(found.problems)
+        _print_dataset(report, refusal)
+    if found.problems or refusal:
+        raise typer.Exit(1)
+
+
+def status(ids: IdsArgument = None, *, as_json: JsonOption = False) -> None:
+    """Show where every station of every conversation stands, and why.
+
+    Example: rescue status role_play
+    """
+    settings = load_settings()
+    found = find_workspaces(settings)
+    line = stations(Models(settings))
+    standing = {
+        workspace.conversation.id: status_of(line, workspace) for workspace in select(found.workspaces, ids or [])
+    }
+    if as_json:
+        print_json(
+            {
+                "conversations": {
+                    conversation_id: {name: _brief(record) for name, record in records.items()}
+                    for conversation_id, records in standing.items()
+                },
+                "problems": [str(problem) for problem in found.problems],
+            }
+        )
+    else:
+        names = [station.name for station in line]
+        rows = [
+            [conversation_id, *(state_text(records[name].state) for name in names)]
+            for conversation_id, records in standing.items()
+        ]
+        print_table(["conversation", *names], rows)
+        _print_reasons(standing)
+        _print_problems(found.problems)
+    if found.problems or any(worst_state(records.values()) is State.FAILED for records in standing.values()):
+        raise typer.Exit(1)
+
+
+def _dataset(
+    workspaces: Sequence[Workspace], settings: Settings, *, allow_missing: bool
+) -> tuple[DatasetReport | None, RescueError | None]:
+    try:
+        return build_dataset(workspaces, settings, allow_missing=allow_missing), None
+    except RescueError as error:
+        return None, error
+
+
+def _brief(record: Record) -> dict[str, Json]:
+    kept = ("state", "reason", "hint", "error", "summary")
+    return {name: value for name, value in record.to_json().items() if name in kept}
+
+
+def _build_json(
+    outcomes: dict[str, list[Outcome]],
+    problems: Sequence[RescueError],
+    report: DatasetReport | None,
+    refusal: RescueError | None,
+) -> dict[str, Json]:
+    return {
+        "conversations": {
+            conversation_id: {
+                outcome.station: {**_brief(outcome.record), "ran": outcome.ran, "seconds": round(outcome.seconds, 3)}
+                for outcome in ended
+            }
+            for conversation_id, ended in outcomes.items()
+        },
+        "problems": [str(problem) for problem in problems],
+        "dataset": report.to_json() if report else None,
+        "dataset_refused": str(refusal) if refusal else None,
+    }
+
+
+def _print_build(
+    outcomes: dict[str, list[Outcome]],
+    problems: Sequence[RescueError],
+    report: DatasetReport | None,
+    refusal: RescueError | None,
+) -> None:
+    rows = []
+    for conversation_id, ended in outcomes.items():
+        made = [outcome.station for outcome in ended if outcome.ran]
+        seconds = sum(outcome.seconds for outcome in ended if outcome.ran)
+        work = f"{', '.join(made)} ({seconds:.1f} s)" if made else "everything is current"
+        rows.append([conversation_id, state_text(worst_state(outcome.record for outcome in ended)), work])
+    print_table(["conversation", "state", "made now"], rows)
+    _print_reasons({name: {o.station: o.record for o in ended} for name, ended in outcomes.items()})
+    _print_problems(problems)
+    _print_dataset(report, refusal)
+
+
+def _print_reasons(standing: dict[str, dict[str, Record]]) -> None:
+    """Every failure with its reason and hint, then what was skipped, one line a reason."""
+    for conversation_id, records in standing.items():
+        for name, record in records.items():
+            if record.state is State.FAILED:
+                err.print(Text.assemble((f"{conversation_id}: {name} failed: ", "bold red"), record.reason or ""))
+                if record.hint:
+                    err.print(Text(f"  try: {record.hint}"))
+        skipped: dict[str, list[str]] = {}
+        for name, record in records.items():
+            if record.state is State.SKIPPED:
+                skipped.setdefault(record.reason or "", []).append(name)
+        for reason, names in skipped.items():
+            out.print(Text(f"{conversation_id}: skipped {', '.join(names)}: {reason}", style="dim"))
+
+
+def _print_problems(problems: Sequence[RescueError]) -> None:
+    for problem in problems:
+        print_error(problem)
+
+
+def _print_dataset(report: DatasetReport | None, refusal: RescueError | None) -> None:
+    if refusal:
+        print_error(refusal)
+    elif report:
+        print_table(["table", "rows"], [[name, f"{count:,}"] for name, count in report.tables.items()])
+        out.print(Text(f"data set: {'built' if report.ran else 'everything is current'}"))
+        if report.missing:
+            out.print(Text(f"left out: {', '.join(report.missing)}", style="yellow"))
