@@ -32,8 +32,14 @@ __all__ = [
 SCHEMA_VERSION = "1"
 """Raised with every change of a column; stored in the metadata of every file."""
 
-_names = pa.list_(pa.string())
-_described = pa.list_(pa.struct([("person", pa.string()), ("description", pa.string())]))
+
+def _list(kind: pa.DataType) -> pa.DataType:
+    # Parquet names the item of a list so; with another name a schema would not equal the one read back.
+    return pa.list_(pa.field("element", kind))
+
+
+_names = _list(pa.string())
+_described = _list(pa.struct([("person", pa.string()), ("description", pa.string())]))
 
 
 def _schema(name: str, fields: Iterable[tuple[str, pa.DataType]], *, required: Iterable[str]) -> pa.Schema:
@@ -81,7 +87,7 @@ TURNS = _schema(
         ("word_count", pa.int32()),
         ("confidence", pa.float32()),  # mean over words
         ("overlap", pa.float64()),  # seconds in which another speaker talks too
-        ("words", pa.list_(_turn_word)),
+        ("words", _list(_turn_word)),
         ("flags", _names),  # every decision that was a guess
     ],
     required=["conversation_id", "turn_index", "speaker", "start", "end", "text", "word_count", "overlap", "words"],
@@ -110,7 +116,7 @@ ROWS = _schema(
         ("utterance_type", pa.string()),
         (
             "background_dialogue",
-            pa.list_(pa.struct([("speaker", pa.string()), ("target", _names), ("content", pa.string())])),
+            _list(pa.struct([("speaker", pa.string()), ("target", _names), ("content", pa.string())])),
         ),
         ("tone_of_voice", pa.string()),
         ("body_posture", _described),
@@ -118,18 +124,18 @@ ROWS = _schema(
         ("self_directed_behavior", _described),
         (
             "interaction_behavior",
-            pa.list_(pa.struct([("initiator", pa.string()), ("target", _names), ("description", pa.string())])),
+            _list(pa.struct([("initiator", pa.string()), ("target", _names), ("description", pa.string())])),
         ),
         (
             "internal_emotion",
-            pa.list_(
+            _list(
                 pa.struct([("person", pa.string()), ("emotion_description", pa.string()), ("intensity", pa.float64())])
             ),
         ),
-        ("viewpoints_attitudes", pa.list_(_viewpoint)),
+        ("viewpoints_attitudes", _list(_viewpoint)),
         (
             "support_strategy",
-            pa.list_(
+            _list(
                 pa.struct(
                     [
                         ("provider", pa.string()),
@@ -143,10 +149,10 @@ ROWS = _schema(
         ("relation_label", pa.string()),  # resolved: therapist rows only
         ("relation_pattern", pa.string()),
         ("relation_pattern_reason", pa.string()),
-        ("relation_pattern_evidence_rows", pa.list_(pa.int32())),
+        ("relation_pattern_evidence_rows", _list(pa.int32())),
         ("relation_cycle_state", pa.string()),
         ("relation_cycle_reason", pa.string()),
-        ("relation_cycle_evidence_rows", pa.list_(pa.int32())),
+        ("relation_cycle_evidence_rows", _list(pa.int32())),
         # What the join adds; null where there is no media. It never changes a column above.
         ("machine_start", pa.float64()),  # first matched word, seconds
         ("machine_end", pa.float64()),  # last matched word, seconds
@@ -157,7 +163,7 @@ ROWS = _schema(
         ("text_error_rate", pa.float64()),  # word error rate of the recognised against the annotated text
         ("start_offset", pa.float64()),  # machine_start - start_time, seconds
         ("end_offset", pa.float64()),
-        ("words", pa.list_(_turn_word)),  # the matched words
+        ("words", _list(_turn_word)),  # the matched words
         ("join_flags", _names),
     ],
     required=[
@@ -232,7 +238,7 @@ TASKS: Mapping[str, pa.Schema] = {
         ("recent_emotion", pa.string()),
     ),
     "er": _task("er", ("emotion", pa.string()), ("intensity", pa.int32())),
-    "vp": _task("vp", ("viewpoints", pa.list_(_viewpoint))),
+    "vp": _task("vp", ("viewpoints", _list(_viewpoint))),
 }
 """Task name to the schema of its table."""
 
