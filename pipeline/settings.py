@@ -39,7 +39,7 @@ EMBEDDED = "embedded"
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 class MediaSettings(_Section):
@@ -61,8 +61,11 @@ class RecognitionSettings(_Section):
     language: str = "en"
     """Used where a conversation names none."""
     compute_type: str = "int8"
+    """Number format of CTranslate2: int8, float16, float32."""
     batch_size: int = Field(default=8, ge=1)
+    """Windows recognised at once."""
     beam_size: int = Field(default=5, ge=1)
+    """Hypotheses kept while decoding."""
     max_word_seconds: float = Field(default=2.0, gt=0)
     """A word longer than this was stretched across a pause; it is trimmed and flagged."""
 
@@ -75,6 +78,7 @@ class DiarizationSettings(_Section):
     clustering_threshold: float = Field(default=0.5, gt=0, le=2)
     """Cosine distance under which two voices are one person (embedded model)."""
     batch_size: int = Field(default=32, ge=1)
+    """Windows of a network at once."""
 
 
 class TurnSettings(_Section):
@@ -92,6 +96,7 @@ class SplitScheme(_Section):
     """Shares of a named split scheme, for example ``{"train": 0.6, "dev": 0.2, "test": 0.2}``."""
 
     shares: dict[str, float]
+    """Split to share of the groups."""
     pinned: dict[str, str] = Field(default_factory=dict)
     """Conversation or group id to split: overrides the hash."""
 
@@ -102,6 +107,7 @@ class DatasetSettings(_Section):
     split: str = "published"
     """The scheme in use; ``published`` puts everything into ``test``."""
     schemes: dict[str, SplitScheme] = Field(default_factory=dict)
+    """Further schemes by name."""
 
 
 class Settings(BaseSettings):
@@ -116,16 +122,20 @@ class Settings(BaseSettings):
         env_nested_delimiter="__",
         extra="forbid",
         frozen=True,
+        use_attribute_docstrings=True,
         nested_model_default_partial_update=True,
     )
 
     profile: Literal["offline", "gpu"] = "offline"
+    """``offline``: models inside installed packages, CPU, no network. ``gpu``: large models on a GPU."""
     data: Path = Path("data")
     """Everything made."""
     raw: Path = Path("raw_video")
     """One folder a conversation."""
-    device: Literal["auto", "cpu", "cuda"] = "cpu"
+    device: Literal["cpu", "cuda"] = "cpu"
+    """Where models run."""
     threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
+    """Threads of a model on the CPU."""
     media: MediaSettings = MediaSettings()
     recognition: RecognitionSettings = RecognitionSettings()
     diarization: DiarizationSettings = DiarizationSettings()
