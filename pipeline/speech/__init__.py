@@ -1,0 +1,1 @@
+"""From sound to turns: words, speakers, and who said which word."""

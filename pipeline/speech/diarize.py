@@ -1,0 +1,194 @@
+"""Who speaks when: pyannote's diarization pipeline, with the embedded networks or any other pyannote pipeline."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from pipeline.conversation import SpeakerBounds
+from pipeline.settings import DiarizationSettings
+from pipeline.speech import weights
+from pipeline.store import Json, digest_json
+from pipeline.times import Interval, round_time
+
+__all__ = [
+    "Diarization",
+    "SpeakerTurn",
+    "bound_arguments",
+    "diarize",
+    "embedded_pipeline",
+    "rttm_of",
+]
+
+SAMPLE_RATE = 16_000
+OUTSIDE_BOUNDS = "speakers_outside_bounds"
+"""Diarization found another number of speakers than it was told to."""
+UNLIKE_PARTICIPANTS = "speakers_unlike_participants"
+"""The number of speakers differs from the participant list; a participant may be silent, or two voices were joined."""
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class SpeakerTurn:
+    """One stretch of speech of one speaker. Stretches of different speakers may overlap."""
+
+    start: float
+    end: float
+    speaker: str
+
+    @property
+    def interval(self) -> Interval:
+        """Where it lies."""
+        return Interval(self.start, self.end)
+
+
+@dataclass(frozen=True)
+class Diarization:
+    """Who speaks when in one recording."""
+
+    turns: tuple[SpeakerTurn, ...]
+    """Ordered by start. Labels are ``SPEAKER_00`` and so on, by first appearance."""
+    embeddings: dict[str, list[float]]
+    """Voice of each speaker; empty where the pipeline gives none."""
+    arguments: dict[str, int]
+    """Bounds as they were passed to the pipeline; empty if none were."""
+
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        """Labels by first appearance."""
+        return tuple(dict.fromkeys(turn.speaker for turn in self.turns))
+
+    @property
+    def run_id(self) -> str:
+        """Names this result: labels are arbitrary, so a map from labels to people belongs to one run only."""
+        return digest_json([[turn.start, turn.end, turn.speaker] for turn in self.turns])[:16]
+
+    def flags(self, bounds: SpeakerBounds | None, expected: int | None) -> list[str]:
+        """What to look at: a count outside the bounds, or unlike the ``expected`` number of people."""
+        count = len(self.speakers)
+        found = []
+        if count and bounds is not None and not bounds.min <= count <= bounds.max:
+            found.append(OUTSIDE_BOUNDS)
+        if count and expected is not None and count != expected:
+            found.append(UNLIKE_PARTICIPANTS)
+        return found
+
+    def to_json(self, bounds: SpeakerBounds | None, expected: int | None) -> Json:
+        """The content of ``speakers.json``."""
+        return {
+            "run_id": self.run_id,
+            "bounds": self.arguments,
+            "flags": self.flags(bounds, expected),
+            "speakers": [
+                {
+                    "label": label,
+                    "seconds": round_time(sum(turn.end - turn.start for turn in self.turns if turn.speaker == label)),
+                    "turns": sum(turn.speaker == label for turn in self.turns),
+                    "embedding": self.embeddings.get(label),
+                }
+                for label in self.speakers
+            ],
+        }
+
+
+def bound_arguments(bounds: SpeakerBounds | None) -> dict[str, int]:
+    """The bounds under the names of pyannote's arguments. None are invented.
+
+    Example:
+        >>> bound_arguments(SpeakerBounds(min=2, max=4))
+        {'min_speakers': 2, 'max_speakers': 4}
+    """
+    if bounds is None:
+        return {}
+    if bounds.min == bounds.max:
+        return {"num_speakers": bounds.min}
+    return {"min_speakers": bounds.min, "max_speakers": bounds.max}
+
+
+def embedded_pipeline(settings: DiarizationSettings) -> Any:
+    """The ``SpeakerDiarization`` of pyannote over the embedded segmentation and voice networks. Needs torch."""
+    from pyannote.audio.pipelines import SpeakerDiarization
+
+    from pipeline.speech import networks
+
+    pipeline = SpeakerDiarization(
+        segmentation=networks.load_segmentation(weights.embedded_segmentation()),
+        embedding=networks.load_voice_encoder(weights.embedded_voice_embedding()),
+        embedding_exclude_overlap=True,
+        clustering="AgglomerativeClustering",
+        plda=networks.NoPlda(),
+        segmentation_batch_size=settings.batch_size,
+        embedding_batch_size=settings.batch_size,
+    )
+    return pipeline.instantiate(
+        {
+            "segmentation": {"threshold": 0.5, "min_duration_off": 0.0},
+            "clustering": {
+                "method": "average",
+                "min_cluster_size": 12,
+                "threshold": settings.clustering_threshold,
+            },
+        }
+    )
+
+
+def diarize(pipeline: Any, audio: NDArray[Any], bounds: SpeakerBounds | None) -> Diarization:
+    """Diarize one recording. A recording without speech has no speakers.
+
+    Args:
+        pipeline: A pyannote diarization pipeline.
+        audio: Mono float32 at 16 kHz.
+        bounds: How many people may speak, if known.
+    """
+    import torch
+
+    arguments = bound_arguments(bounds)
+    if not len(audio):
+        return Diarization((), {}, arguments)
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        # pyannote warns of a speaker count outside the bounds; here that becomes a flag in the result.
+        warnings.simplefilter("ignore", UserWarning)
+        output = pipeline(
+            {"waveform": torch.from_numpy(audio)[None], "sample_rate": SAMPLE_RATE, "uri": "audio"}, **arguments
+        )
+    annotation = getattr(output, "speaker_diarization", output)
+    found = sorted(
+        SpeakerTurn(round_time(max(0.0, part.start)), round_time(min(part.end, len(audio) / SAMPLE_RATE)), str(label))
+        for part, _, label in annotation.itertracks(yield_label=True)
+    )
+    turns = [turn for turn in found if turn.end > turn.start]
+    names = {
+        label: f"SPEAKER_{number:02d}" for number, label in enumerate(dict.fromkeys(turn.speaker for turn in turns))
+    }
+    vectors = getattr(output, "speaker_embeddings", None)
+    return Diarization(
+        turns=tuple(SpeakerTurn(turn.start, turn.end, names[turn.speaker]) for turn in turns),
+        embeddings=_embeddings(annotation.labels(), vectors, names),
+        arguments=arguments,
+    )
+
+
+def rttm_of(turns: Iterable[SpeakerTurn], file_id: str) -> str:
+    """The stretches in NIST's Rich Transcription Time Marked form (RT-09 evaluation plan, appendix A).
+
+    Fields: type, file, channel, start, duration, orthography, speaker type, speaker, confidence, lookahead; ``<NA>``
+    where there is none. ``file_id`` must hold no blank.
+    """
+    return "".join(
+        f"SPEAKER {file_id} 1 {turn.start:.3f} {turn.end - turn.start:.3f} <NA> <NA> {turn.speaker} <NA> <NA>\n"
+        for turn in turns
+    )
+
+
+def _embeddings(labels: Sequence[Any], vectors: Any, names: dict[str, str]) -> dict[str, list[float]]:
+    if vectors is None:
+        return {}
+    return {
+        names[str(label)]: [round(float(value), 5) for value in vector]
+        for label, vector in zip(labels, vectors, strict=False)
+        if str(label) in names
+    }

@@ -1,0 +1,106 @@
+"""Speech recognition: sound to words on the clip's own time axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from pipeline.errors import PrerequisiteError
+from pipeline.settings import RecognitionSettings
+from pipeline.speech.suspects import mark_suspects
+from pipeline.speech.words import RawWord, Word, repair
+from pipeline.times import Interval
+
+__all__ = ["AUTO", "SPEECH_DETECTION", "Recognition", "recognize"]
+
+AUTO = "auto"
+"""The language is guessed from the speech of the recording."""
+SAMPLE_RATE = 16_000
+LANGUAGE_GUESS = "language_guess"
+"""Flag of a recording whose guessed language is not sure."""
+_SURE_LANGUAGE = 0.7
+
+SPEECH_DETECTION = {"threshold": 0.5, "min_silence_duration_ms": 160, "speech_pad_ms": 400}
+"""Options of the speech detector that decide which parts are recognised."""
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """What was recognised in one recording."""
+
+    words: tuple[Word, ...]
+    """In order of time; suspected ones are flagged, none is left out."""
+    language: str
+    language_probability: float | None
+    """None where the language was given."""
+    speech: tuple[Interval, ...]
+    """Where the detector found voice."""
+    flags: tuple[str, ...] = ()
+
+
+def recognize(
+    model: Any,
+    audio: NDArray[Any],
+    settings: RecognitionSettings,
+    *,
+    language: str,
+) -> Recognition:
+    """Recognise one recording. Nothing is translated; times are seconds from the start of ``audio``.
+
+    Args:
+        model: A ``faster_whisper.WhisperModel``.
+        audio: Mono float32 at 16 kHz.
+        settings: Beam, batch and the longest word.
+        language: Two-letter code, or ``auto``.
+
+    Raises:
+        PrerequisiteError: If the model knows English only and another language is asked for.
+    """
+    from faster_whisper import BatchedInferencePipeline
+
+    if not model.model.is_multilingual and language != "en":
+        msg = f"the model knows English only, and the language is {language!r}"
+        hint = "set recognition.model to a multilingual Whisper model (or `language: en` in conversation.yaml)"
+        raise PrerequisiteError(msg, hint=hint)
+    duration = len(audio) / SAMPLE_RATE
+    if not len(audio):
+        return Recognition((), language, None, ())
+    # A new pipeline each time: it remembers the end of the last recording's speech, which would leak into this one.
+    segments, info = BatchedInferencePipeline(model).transcribe(
+        audio,
+        language=None if language == AUTO else language,
+        task="transcribe",
+        beam_size=settings.beam_size,
+        batch_size=settings.batch_size,
+        word_timestamps=True,
+        without_timestamps=False,
+        vad_filter=True,
+        vad_parameters=dict(SPEECH_DETECTION),
+        language_detection_segments=8,
+    )
+    found = list(_raw_words(segments))
+    speech = tuple(
+        Interval(part["start"] / SAMPLE_RATE, part["end"] / SAMPLE_RATE)
+        for part in info.transcription_options.clip_timestamps
+    )
+    words = repair(found, duration=duration, max_word=settings.max_word_seconds, speech=speech)
+    guessed = float(info.language_probability) if language == AUTO else None
+    unsure = guessed is not None and guessed < _SURE_LANGUAGE
+    return Recognition(
+        words=tuple(mark_suspects(words, speech)),
+        language=info.language,
+        language_probability=guessed,
+        speech=speech,
+        flags=(LANGUAGE_GUESS,) if unsure else (),
+    )
+
+
+def _raw_words(segments: Iterable[Any]) -> Iterable[RawWord]:
+    for number, segment in enumerate(segments):
+        for word in segment.words or ():
+            text = word.word.strip()
+            if text:
+                yield RawWord(text, float(word.start), float(word.end), number, float(word.probability))

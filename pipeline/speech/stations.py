@@ -1,0 +1,178 @@
+"""The stations of speech: words, speakers, turns. Importable without torch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pipeline.media.audio import read_audio
+from pipeline.schemas import TURNS, WORDS, read_rows, table_of, write_table
+from pipeline.speech import weights
+from pipeline.speech.attribute import attribute
+from pipeline.speech.diarize import diarize, rttm_of
+from pipeline.speech.models import Models
+from pipeline.speech.recognize import SPEECH_DETECTION, recognize
+from pipeline.speech.speakers_file import read_rttm
+from pipeline.speech.turns import make_turns, vtt_of
+from pipeline.speech.words import is_suspected, word_of
+from pipeline.station import Station, Workspace
+from pipeline.store import Json, write_json, write_text
+
+__all__ = ["SpeakersStation", "TurnsStation", "WordsStation"]
+
+NO_SPEECH = "no speech"
+
+
+class WordsStation(Station):
+    """Recognise speech: every word with start, end, confidence and how its time was got."""
+
+    name = "words"
+    version = 1
+    needs = ("audio",)
+    outputs = ("words.parquet",)
+    packages = ("ctranslate2", "faster-whisper")
+    summary_doc = "Writes down every word that is said, with its start and end."
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+
+    def inputs(self, workspace: Workspace) -> Mapping[str, Path]:
+        """The extracted audio."""
+        return {"audio": workspace.artifact("audio.flac")}
+
+    def parameters(self, workspace: Workspace) -> Mapping[str, Json]:
+        """Language, and the options of recogniser and speech detector."""
+        settings = workspace.settings.recognition
+        return {
+            "language": _language(workspace),
+            "beam_size": settings.beam_size,
+            "batch_size": settings.batch_size,
+            "compute_type": settings.compute_type,
+            "max_word_seconds": settings.max_word_seconds,
+            "speech_detection": SPEECH_DETECTION,
+        }
+
+    def models(self, workspace: Workspace) -> Mapping[str, str]:
+        """Digests of the recogniser and the speech detector."""
+        return weights.recognition_digests(workspace.settings.recognition.model)
+
+    def run(self, workspace: Workspace) -> Mapping[str, Json]:
+        """Write ``words.parquet``."""
+        found = recognize(
+            self._models.recognizer(),
+            read_audio(workspace.artifact("audio.flac")),
+            workspace.settings.recognition,
+            language=_language(workspace),
+        )
+        rows = [word.to_row(index) for index, word in enumerate(found.words)]
+        write_table(workspace.artifact("words.parquet"), table_of(rows, WORDS), WORDS)
+        return {
+            "words": len(found.words),
+            "suspected": sum(map(is_suspected, found.words)),
+            "speech_seconds": round(sum(part.duration for part in found.speech), 1),
+            "language": found.language,
+            "language_probability": found.language_probability,
+            "flags": [*found.flags, *([] if found.words else [NO_SPEECH])],
+            "word_flags": _counted(flag for word in found.words for flag in word.flags),
+        }
+
+
+class SpeakersStation(Station):
+    """Find out who speaks when, and what each voice is like."""
+
+    name = "speakers"
+    version = 1
+    needs = ("audio",)
+    outputs = ("speakers.rttm", "speakers.json")
+    packages = ("pyannote.audio", "torch")
+    summary_doc = "Tells the voices apart: who speaks from when to when."
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+
+    def inputs(self, workspace: Workspace) -> Mapping[str, Path]:
+        """The extracted audio."""
+        return {"audio": workspace.artifact("audio.flac")}
+
+    def parameters(self, workspace: Workspace) -> Mapping[str, Json]:
+        """Bounds on the number of speakers, and the options of the pipeline."""
+        bounds = workspace.conversation.speaker_bounds
+        settings = workspace.settings.diarization
+        return {
+            "bounds": bounds.model_dump() if bounds else None,
+            "expected": _expected_speakers(workspace),
+            "clustering_threshold": settings.clustering_threshold,
+            "batch_size": settings.batch_size,
+        }
+
+    def models(self, workspace: Workspace) -> Mapping[str, str]:
+        """Digests of the networks."""
+        return weights.diarization_digests(workspace.settings.diarization.model)
+
+    def run(self, workspace: Workspace) -> Mapping[str, Json]:
+        """Write ``speakers.rttm`` and ``speakers.json``."""
+        bounds = workspace.conversation.speaker_bounds
+        expected = _expected_speakers(workspace)
+        audio = read_audio(workspace.artifact("audio.flac"))
+        found = diarize(self._models.diarizer(), audio, bounds)
+        write_text(workspace.artifact("speakers.rttm"), rttm_of(found.turns, workspace.conversation.key))
+        content = found.to_json(bounds, expected)
+        write_json(workspace.artifact("speakers.json"), content)
+        return {
+            "speakers": len(found.speakers),
+            "run_id": found.run_id,
+            "bounds": found.arguments,
+            "flags": [*content["flags"], *([] if found.turns else [NO_SPEECH])],
+        }
+
+
+class TurnsStation(Station):
+    """Give words to speakers and cut turns."""
+
+    name = "turns"
+    version = 1
+    needs = ("words", "speakers")
+    outputs = ("turns.parquet", "turns.vtt")
+    summary_doc = "Puts words and voices together: who said what, turn by turn."
+
+    def inputs(self, workspace: Workspace) -> Mapping[str, Path]:
+        """Words and speaker stretches."""
+        return {"words": workspace.artifact("words.parquet"), "speakers": workspace.artifact("speakers.rttm")}
+
+    def parameters(self, workspace: Workspace) -> Mapping[str, Json]:
+        """The tolerances of attribution and the pause between turns, and the id that the table holds."""
+        return {"conversation_id": workspace.conversation.id, **workspace.settings.turns.model_dump()}
+
+    def run(self, workspace: Workspace) -> Mapping[str, Json]:
+        """Write ``turns.parquet`` and ``turns.vtt``. Suspected words stay out and are counted."""
+        settings = workspace.settings.turns
+        words = [word_of(row) for row in read_rows(workspace.artifact("words.parquet"))]
+        stretches = read_rttm(workspace.artifact("speakers.rttm"))
+        spoken = [word for word in attribute(words, stretches, settings) if not is_suspected(word.word)]
+        turns = make_turns(spoken, stretches, settings)
+        rows = [turn.to_row(workspace.conversation.id, number) for number, turn in enumerate(turns, start=1)]
+        write_table(workspace.artifact("turns.parquet"), table_of(rows, TURNS), TURNS)
+        write_text(workspace.artifact("turns.vtt"), vtt_of(turns))
+        return {
+            "turns": len(turns),
+            "words": len(spoken),
+            "suspected": len(words) - len(spoken),
+            "overlap_seconds": round(sum(turn.overlap for turn in turns), 1),
+            "flags": [] if turns else [NO_SPEECH],
+            "turn_flags": _counted(flag for turn in turns for flag in turn.flags),
+        }
+
+
+def _language(workspace: Workspace) -> str:
+    return workspace.conversation.language or workspace.settings.recognition.language
+
+
+def _expected_speakers(workspace: Workspace) -> int | None:
+    """How many people the description names; None if it names none."""
+    conversation = workspace.conversation
+    return len(conversation.participants) + conversation.has_therapist if conversation.participants else None
+
+
+def _counted(flags: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(flags).items()))
