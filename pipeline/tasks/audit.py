@@ -126,8 +126,8 @@ def audit_prompts(prompts: Iterable[Mapping[str, Any]]) -> list[Leak]:
     """Audit prompts that were rendered elsewhere from marked rows.
 
     Args:
-        prompts: Mappings with ``task``, ``instance_id``, ``prompt`` (the whole text of the request that the instance was
-            sent in), and ``last_visible`` (the last row that it may show).
+        prompts: Mappings with ``task``, ``instance_id``, ``prompt`` (the whole text of the request that the instance
+            was sent in), and ``last_visible`` (the last row that it may show).
     """
     leaks = []
     for prompt in prompts:
