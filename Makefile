@@ -15,7 +15,7 @@ setup: .venv/.ready ## Make the environment in .venv
 	@sh scripts/setup.sh
 
 demo: setup ## Build the three demo conversations and their benchmark
-	@$(BIN)/python -m pipeline.demo
+	-@$(BIN)/python -m pipeline.demo
 	@$(BIN)/rescue build
 	@echo
 	@echo "Look at it:   $(BIN)/rescue status        what was made, and why something was not"
@@ -25,7 +25,7 @@ demo: setup ## Build the three demo conversations and their benchmark
 	@echo "  $(BIN)/python -c \"import pyarrow.parquet as pq; print(pq.read_table('data/benchmark/rpp/test.parquet').to_pandas())\""
 
 test: setup check ## Lint, check types, and run all tests
-	@$(BIN)/python -m pipeline.demo
+	-@$(BIN)/python -m pipeline.demo
 	@$(BIN)/pytest -n auto --dist loadscope -q
 
 test-fast: setup ## Only the tests that take seconds
@@ -39,7 +39,7 @@ check: setup ## Lint, formatting and types
 requirements: ## Pin again what pyproject.toml asks for
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements/core.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --all-extras pyproject.toml -o requirements/all.txt
-	for name in uv ffmpeg; do uv pip compile -q --no-deps --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/$$name.in -o requirements/$$name.txt; done
+	for name in uv ffmpeg demo; do uv pip compile -q --no-deps --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/$$name.in -o requirements/$$name.txt; done
 
 clean: ## Remove everything made, but not the environment
 	rm -rf data .pytest_cache .mypy_cache .ruff_cache .hypothesis
