@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pipeline.settings import TurnSettings
-from pipeline.speech.diarize import SpeakerTurn
+from pipeline.speech.nist import SpeakerTurn
 from pipeline.speech.words import Word
 from pipeline.times import Interval, Seconds
 

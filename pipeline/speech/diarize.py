@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,16 +13,15 @@ from numpy.typing import NDArray
 from pipeline.conversation import SpeakerBounds
 from pipeline.settings import DiarizationSettings
 from pipeline.speech import weights
+from pipeline.speech.nist import SpeakerTurn
 from pipeline.store import Json, digest_json
-from pipeline.times import Interval, round_time
+from pipeline.times import round_time
 
 __all__ = [
     "Diarization",
-    "SpeakerTurn",
     "bound_arguments",
     "diarize",
     "embedded_pipeline",
-    "rttm_of",
 ]
 
 SAMPLE_RATE = 16_000
@@ -29,20 +29,6 @@ OUTSIDE_BOUNDS = "speakers_outside_bounds"
 """Diarization found another number of speakers than it was told to."""
 UNLIKE_PARTICIPANTS = "speakers_unlike_participants"
 """The number of speakers differs from the participant list; a participant may be silent, or two voices were joined."""
-
-
-@dataclass(frozen=True, order=True, slots=True)
-class SpeakerTurn:
-    """One stretch of speech of one speaker. Stretches of different speakers may overlap."""
-
-    start: float
-    end: float
-    speaker: str
-
-    @property
-    def interval(self) -> Interval:
-        """Where it lies."""
-        return Interval(self.start, self.end)
 
 
 @dataclass(frozen=True)
@@ -172,23 +158,11 @@ def diarize(pipeline: Any, audio: NDArray[Any], bounds: SpeakerBounds | None) ->
     )
 
 
-def rttm_of(turns: Iterable[SpeakerTurn], file_id: str) -> str:
-    """The stretches in NIST's Rich Transcription Time Marked form (RT-09 evaluation plan, appendix A).
-
-    Fields: type, file, channel, start, duration, orthography, speaker type, speaker, confidence, lookahead; ``<NA>``
-    where there is none. ``file_id`` must hold no blank.
-    """
-    return "".join(
-        f"SPEAKER {file_id} 1 {turn.start:.3f} {turn.end - turn.start:.3f} <NA> <NA> {turn.speaker} <NA> <NA>\n"
-        for turn in turns
-    )
-
-
 def _embeddings(labels: Sequence[Any], vectors: Any, names: dict[str, str]) -> dict[str, list[float]]:
     if vectors is None:
         return {}
     return {
         names[str(label)]: [round(float(value), 5) for value in vector]
         for label, vector in zip(labels, vectors, strict=False)
-        if str(label) in names
+        if str(label) in names and all(math.isfinite(value) for value in vector)
     }

@@ -10,10 +10,10 @@ from pipeline.media.audio import read_audio
 from pipeline.schemas import TURNS, WORDS, read_rows, table_of, write_table
 from pipeline.speech import weights
 from pipeline.speech.attribute import attribute
-from pipeline.speech.diarize import diarize, rttm_of
+from pipeline.speech.diarize import diarize
 from pipeline.speech.models import Models
+from pipeline.speech.nist import read_rttm, rttm_of
 from pipeline.speech.recognize import SPEECH_DETECTION, recognize
-from pipeline.speech.speakers_file import read_rttm
 from pipeline.speech.turns import make_turns, vtt_of
 from pipeline.speech.words import is_suspected, word_of
 from pipeline.station import Station, Workspace

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.settings import TurnSettings
 from pipeline.speech.attribute import UNKNOWN, SpokenWord
-from pipeline.speech.diarize import SpeakerTurn
+from pipeline.speech.nist import SpeakerTurn
 from pipeline.times import Interval, Seconds, format_clock, merge, round_time
 
 __all__ = ["Turn", "make_turns", "vtt_of"]
