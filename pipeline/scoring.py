@@ -226,7 +226,9 @@ def _word_errors(hypothesis: Sequence[Utterance], reference: Sequence[Utterance]
     from meeteval.wer import cp_word_error_rate, siso_word_error_rate  # noqa: PLC0415 - an extra
 
     wer = siso_word_error_rate(" ".join(_joined(reference)), " ".join(_joined(hypothesis)))
-    cpwer = cp_word_error_rate(_by_speaker(reference), _by_speaker(hypothesis))
+    cpwer = cp_word_error_rate(
+        _by_speaker(reference), _by_speaker(hypothesis), reference_sort=False, hypothesis_sort=False
+    )
     return _counts(wer), _counts(cpwer)
 
 

@@ -265,10 +265,10 @@ def _trimmed(words: Sequence[Word], position: int, max_word: Seconds, speech: Se
     word = words[position]
     if word.end - word.start <= max_word:
         return word
+    following = words[position + 1].start if position + 1 < len(words) else math.inf
+    interval = Interval(word.start, min(word.end, following))
     before = word.start - words[position - 1].end if position else math.inf
-    after = words[position + 1].start - word.end if position + 1 < len(words) else math.inf
-    keep_end = after <= before
-    interval = word.interval
+    keep_end = following - interval.end <= before
     pieces = [Interval(max(interval.start, region.start), min(interval.end, region.end)) for region in speech or ()]
     pieces = [piece for piece in pieces if piece.duration > 0]
     if pieces:
