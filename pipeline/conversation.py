@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from pipeline.errors import InputError, RescueError
 from pipeline.keys import key_of
@@ -33,7 +41,7 @@ CONVERSATION_FILE = "conversation.yaml"
 THERAPIST = "Therapist"
 """The entity that stands for the therapist; never a therapist's own name."""
 
-Name = Annotated[str, Field(min_length=1)]
+Name = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
 
 class Scenario(StrEnum):
@@ -70,7 +78,7 @@ class Conversation(BaseModel):
     File names are relative to the conversation's folder.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: Name
     """The identity everywhere; any text."""
