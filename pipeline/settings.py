@@ -21,6 +21,7 @@ from pydantic_settings import (
 )
 
 from pipeline.errors import UsageError
+from pipeline.tasks.base import TaskOptions
 
 __all__ = [
     "DatasetSettings",
@@ -141,6 +142,7 @@ class Settings(BaseSettings):
     diarization: DiarizationSettings = DiarizationSettings()
     turns: TurnSettings = TurnSettings()
     dataset: DatasetSettings = DatasetSettings()
+    tasks: TaskOptions = TaskOptions()
 
     @classmethod
     def settings_customise_sources(
