@@ -1,0 +1,98 @@
+"""``rescue validate``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from pipeline.annotation.findings import Finding, Severity, count_by_severity
+from pipeline.annotation.stations import check_file, known_duration
+from pipeline.build import find_workspaces, select
+from pipeline.cli.console import JsonOption, out, print_error, print_json, print_table
+from pipeline.conversation import Conversation, Scenario
+from pipeline.errors import InputError, RescueError
+from pipeline.settings import load_settings
+from pipeline.times import Seconds
+
+__all__ = ["validate"]
+
+_COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "dim"}
+
+
+def validate(
+    targets: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID or FILE]...", help="All conversations if nothing is named.")
+    ] = None,
+    *,
+    scenario: Annotated[Scenario | None, typer.Option(help="For a file that does not say it.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check annotations against the rules, and show everything that is wrong or odd.
+
+    Example: rescue validate role_play
+    """
+    findings: list[Finding] = []
+    problems: list[RescueError] = []
+    checked = 0
+    for path, conversation, duration in _annotations(targets or [], scenario):
+        checked += 1
+        try:
+            findings += check_file(path, conversation, duration)[1]
+        except RescueError as error:
+            problems.append(error)
+    counts = count_by_severity(findings)
+    if as_json:
+        print_json(
+            {
+                "checked": checked,
+                "counts": counts,
+                "findings": [finding.to_json() for finding in findings],
+                "problems": [str(problem) for problem in problems],
+            }
+        )
+    else:
+        _print(findings)
+        for problem in problems:
+            print_error(problem)
+        totals = ", ".join(f"{count} {severity}s" for severity, count in counts.items())
+        out.print(Text(f"{checked} annotations checked: {totals}"))
+    if problems or counts[Severity.ERROR.value]:
+        raise typer.Exit(1)
+
+
+def _annotations(targets: list[str], scenario: Scenario | None) -> Iterator[tuple[Path, Conversation, Seconds | None]]:
+    """The files to check, each with its conversation and the length of its clip."""
+    files = [target for target in targets if Path(target).is_file()]
+    for file in files:
+        yield Path(file), Conversation(id=Path(file).stem, scenario=scenario), None
+    ids = [target for target in targets if target not in files]
+    if ids or not targets:
+        for workspace in select(find_workspaces(load_settings()).workspaces, ids):
+            path = workspace.source(workspace.conversation.annotations)
+            if path is not None:
+                yield path, workspace.conversation, known_duration(workspace)
+            elif ids:
+                msg = "the conversation has no annotations yet"
+                hint = "name the file as `annotations:` in conversation.yaml"
+                raise InputError(msg, conversation=workspace.conversation.id, hint=hint)
+
+
+def _print(findings: list[Finding]) -> None:
+    if not findings:
+        return
+    rows = [
+        [
+            Text(finding.severity.value, style=_COLOURS[finding.severity]),
+            finding.conversation_id,
+            str(finding.row or ""),
+            finding.field or "",
+            finding.message,
+            finding.suggestion or "",
+        ]
+        for finding in findings
+    ]
+    print_table(["severity", "conversation", "row", "field", "what", "suggestion"], rows)
