@@ -76,8 +76,8 @@ class DiarizationSettings(_Section):
 
     model: str = EMBEDDED
     """``embedded``, a folder with a pyannote pipeline, or the name of a pipeline on the Hugging Face hub."""
-    clustering_threshold: float = Field(default=0.5, gt=0, le=2)
-    """Cosine distance under which two voices are one person (embedded model)."""
+    clustering_threshold: float = Field(default=0.2, gt=0, le=2)
+    """Mean cosine distance under which two sets of voice samples are one person (embedded model)."""
     batch_size: int = Field(default=32, ge=1)
     """Windows of a network at once."""
 

@@ -11,24 +11,26 @@ from typing import Any
 from numpy.typing import NDArray
 
 from pipeline.conversation import SpeakerBounds
-from pipeline.settings import DiarizationSettings
-from pipeline.speech import weights
 from pipeline.speech.nist import SpeakerTurn
+from pipeline.speech.voice import SAMPLE_RATE, find_voice
 from pipeline.store import Json, digest_json
 from pipeline.times import round_time
 
 __all__ = [
+    "VOICE",
     "Diarization",
     "bound_arguments",
     "diarize",
-    "embedded_pipeline",
 ]
 
-SAMPLE_RATE = 16_000
 OUTSIDE_BOUNDS = "speakers_outside_bounds"
 """Diarization found another number of speakers than it was told to."""
 UNLIKE_PARTICIPANTS = "speakers_unlike_participants"
 """The number of speakers differs from the participant list; a participant may be silent, or two voices were joined."""
+
+
+VOICE = "voice"
+"""Key under which the pipeline is told where there is voice; pipelines that do not know it pass it over."""
 
 
 @dataclass(frozen=True)
@@ -94,33 +96,6 @@ def bound_arguments(bounds: SpeakerBounds | None) -> dict[str, int]:
     return {"min_speakers": bounds.min, "max_speakers": bounds.max}
 
 
-def embedded_pipeline(settings: DiarizationSettings) -> Any:
-    """The ``SpeakerDiarization`` of pyannote over the embedded segmentation and voice networks. Needs torch."""
-    from pyannote.audio.pipelines import SpeakerDiarization
-
-    from pipeline.speech import networks
-
-    pipeline = SpeakerDiarization(
-        segmentation=networks.load_segmentation(weights.embedded_segmentation()),
-        embedding=networks.load_voice_encoder(weights.embedded_voice_embedding()),
-        embedding_exclude_overlap=True,
-        clustering="AgglomerativeClustering",
-        plda=networks.NoPlda(),
-        segmentation_batch_size=settings.batch_size,
-        embedding_batch_size=settings.batch_size,
-    )
-    return pipeline.instantiate(
-        {
-            "segmentation": {"threshold": 0.5, "min_duration_off": 0.0},
-            "clustering": {
-                "method": "average",
-                "min_cluster_size": 12,
-                "threshold": settings.clustering_threshold,
-            },
-        }
-    )
-
-
 def diarize(pipeline: Any, audio: NDArray[Any], bounds: SpeakerBounds | None) -> Diarization:
     """Diarize one recording. A recording without speech has no speakers.
 
@@ -135,12 +110,11 @@ def diarize(pipeline: Any, audio: NDArray[Any], bounds: SpeakerBounds | None) ->
     if not len(audio):
         return Diarization((), {}, arguments)
     torch.manual_seed(0)
+    file = {"waveform": torch.from_numpy(audio)[None], "sample_rate": SAMPLE_RATE, "uri": "audio"}
     with warnings.catch_warnings():
         # pyannote warns of a speaker count outside the bounds; here that becomes a flag in the result.
         warnings.simplefilter("ignore", UserWarning)
-        output = pipeline(
-            {"waveform": torch.from_numpy(audio)[None], "sample_rate": SAMPLE_RATE, "uri": "audio"}, **arguments
-        )
+        output = pipeline({**file, VOICE: find_voice(audio)}, **arguments)
     annotation = getattr(output, "speaker_diarization", output)
     found = sorted(
         SpeakerTurn(round_time(max(0.0, part.start)), round_time(min(part.end, len(audio) / SAMPLE_RATE)), str(label))

@@ -106,7 +106,7 @@ class Models:
             import torch
             from pyannote.audio import Pipeline
 
-            from pipeline.speech.diarize import embedded_pipeline
+            from pipeline.speech.diarizer import embedded_pipeline
         except ImportError as error:
             msg = f"diarization is not installed: {error}"
             raise PrerequisiteError(msg, hint=_INSTALL) from error

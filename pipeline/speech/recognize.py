@@ -11,20 +11,17 @@ from numpy.typing import NDArray
 from pipeline.errors import PrerequisiteError
 from pipeline.settings import RecognitionSettings
 from pipeline.speech.suspects import mark_suspects
+from pipeline.speech.voice import DETECTION, SAMPLE_RATE
 from pipeline.speech.words import RawWord, Word, repair
 from pipeline.times import Interval
 
-__all__ = ["AUTO", "SPEECH_DETECTION", "Recognition", "recognize"]
+__all__ = ["AUTO", "Recognition", "recognize"]
 
 AUTO = "auto"
 """The language is guessed from the speech of the recording."""
-SAMPLE_RATE = 16_000
 LANGUAGE_GUESS = "language_guess"
 """Flag of a recording whose guessed language is not sure."""
 _SURE_LANGUAGE = 0.7
-
-SPEECH_DETECTION = {"threshold": 0.5, "min_silence_duration_ms": 160, "speech_pad_ms": 400}
-"""Options of the speech detector that decide which parts are recognised."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ def recognize(
         word_timestamps=True,
         without_timestamps=False,
         vad_filter=True,
-        vad_parameters=dict(SPEECH_DETECTION),
+        vad_parameters=dict(DETECTION),
         language_detection_segments=8,
     )
     found = list(_raw_words(segments))

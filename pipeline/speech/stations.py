@@ -13,8 +13,9 @@ from pipeline.speech.attribute import attribute
 from pipeline.speech.diarize import diarize
 from pipeline.speech.models import Models
 from pipeline.speech.nist import read_rttm, rttm_of
-from pipeline.speech.recognize import SPEECH_DETECTION, recognize
+from pipeline.speech.recognize import recognize
 from pipeline.speech.turns import make_turns, vtt_of
+from pipeline.speech.voice import DETECTION
 from pipeline.speech.words import is_suspected, word_of
 from pipeline.station import Station, Workspace
 from pipeline.store import Json, write_json, write_text
@@ -50,7 +51,7 @@ class WordsStation(Station):
             "batch_size": settings.batch_size,
             "compute_type": settings.compute_type,
             "max_word_seconds": settings.max_word_seconds,
-            "speech_detection": SPEECH_DETECTION,
+            "voice_detection": DETECTION,
         }
 
     def models(self, workspace: Workspace) -> Mapping[str, str]:
@@ -102,6 +103,7 @@ class SpeakersStation(Station):
         return {
             "bounds": bounds.model_dump() if bounds else None,
             "expected": _expected_speakers(workspace),
+            "voice_detection": DETECTION,
             "clustering_threshold": settings.clustering_threshold,
             "batch_size": settings.batch_size,
         }

@@ -20,7 +20,7 @@ __all__ = [
     "embedded_voice_embedding",
     "embedded_whisper",
     "recognition_digests",
-    "speech_detection",
+    "voice_detection",
     "weights_digest",
 ]
 
@@ -42,15 +42,15 @@ def embedded_voice_embedding() -> Path:
     return _inside("resemblyzer", "pretrained.pt", "voice embedding")
 
 
-def speech_detection() -> Path:
-    """The Silero network inside faster-whisper that finds speech before recognition."""
-    return _inside("faster_whisper", "assets/silero_vad_v6.onnx", "speech detection")
+def voice_detection() -> Path:
+    """The Silero network inside faster-whisper that finds voice."""
+    return _inside("faster_whisper", "assets/silero_vad_v6.onnx", "voice detection")
 
 
 def recognition_digests(model: str) -> dict[str, str]:
     """Model role to digest of its weights, or to its name where it is no file on this machine."""
     whisper = _digest_of(embedded_whisper() if model == EMBEDDED else model)
-    return {"recognition": whisper, "speech_detection": weights_digest(speech_detection())}
+    return {"recognition": whisper, "voice_detection": weights_digest(voice_detection())}
 
 
 def diarization_digests(model: str) -> dict[str, str]:
@@ -59,6 +59,7 @@ def diarization_digests(model: str) -> dict[str, str]:
         return {"diarization": _digest_of(model)}
     return {
         "segmentation": weights_digest(embedded_segmentation()),
+        "voice_detection": weights_digest(voice_detection()),
         "voice_embedding": weights_digest(embedded_voice_embedding()),
     }
 

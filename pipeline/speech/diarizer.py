@@ -1,0 +1,149 @@
+"""The embedded diarization pipeline. Needs torch: import it inside functions only.
+
+It is pyannote's ``SpeakerDiarization`` over the embedded networks, with agglomerative clustering, and with two changes:
+local speakers that are silent in a window are not embedded, and voices in which no voice is heard are taken out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pyannote.audio.pipelines import SpeakerDiarization
+from pyannote.audio.pipelines.clustering import AgglomerativeClustering
+from pyannote.core import SlidingWindowFeature
+
+from pipeline.settings import DiarizationSettings
+from pipeline.speech import networks, weights
+from pipeline.speech.diarize import VOICE
+from pipeline.times import Interval
+
+__all__ = ["PARAMETERS", "VoiceDiarization", "embedded_pipeline"]
+
+_NOBODY = -2
+"""How pyannote marks a local speaker that belongs to no cluster."""
+_VOICED_SHARE = 0.5
+"""A person's stretches are voice for the greater part; music that the segmentation takes for a speaker is not."""
+
+PARAMETERS: Mapping[str, Mapping[str, Any]] = {
+    "segmentation": {"threshold": 0.5, "min_duration_off": 0.0},
+    "clustering": {"method": "average", "min_cluster_size": 12},
+}
+"""The pipeline's parameters, without the clustering threshold, which is a setting."""
+
+
+def embedded_pipeline(settings: DiarizationSettings) -> VoiceDiarization:
+    """The pipeline over the embedded segmentation and voice networks, ready to run."""
+    pipeline = VoiceDiarization(
+        segmentation=networks.load_segmentation(weights.embedded_segmentation()),
+        embedding=networks.load_voice_encoder(weights.embedded_voice_embedding()),
+        clustering="AgglomerativeClustering",
+        plda=networks.NoPlda(),
+        segmentation_batch_size=settings.batch_size,
+        embedding_batch_size=settings.batch_size,
+    )
+    clustering = {**PARAMETERS["clustering"], "threshold": settings.clustering_threshold}
+    pipeline.instantiate({"segmentation": dict(PARAMETERS["segmentation"]), "clustering": clustering})
+    return pipeline
+
+
+class VoiceClustering(AgglomerativeClustering):
+    """Agglomerative clustering that tells voices from what only looks like one.
+
+    The segmentation network was trained on speech and takes music for a speaker. Such a cluster would use up one of
+    the speakers that the caller asked for, so that two people become one. A cluster that the voice detector finds to
+    be mostly no voice is taken out, and the rest is clustered again.
+    """
+
+    def __call__(  # type: ignore[override]  # pyannote's own annotation of the result is wrong
+        self, embeddings: NDArray[Any], segmentations: SlidingWindowFeature, **options: Any
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Cluster as pyannote does; local speakers of a cluster without voice belong to nobody."""
+        voice = options["file"].get(VOICE)
+        heard = segmentations
+        while True:
+            with contextlib.redirect_stdout(
+                io.StringIO()
+            ):  # pyannote prints that there are fewer voices than asked for
+                found, soft, centroids = super().__call__(embeddings=embeddings, segmentations=heard, **options)
+            active = heard.data.sum(axis=1)
+            clusters = np.where(active > 0, found, _NOBODY)
+            unvoiced = self._unvoiced(clusters, heard, voice) if voice is not None else []
+            if not unvoiced or len(unvoiced) == len(np.unique(clusters[clusters >= 0])):
+                return clusters, soft, centroids
+            kept = np.isin(clusters, unvoiced, invert=True)
+            heard = SlidingWindowFeature(heard.data * kept[:, None, :], heard.sliding_window)
+
+    @staticmethod
+    def _unvoiced(clusters: NDArray[Any], heard: SlidingWindowFeature, voice: Sequence[Interval]) -> list[int]:
+        voiced = (heard.data * _voice_frames(heard, voice)[:, :, None]).sum(axis=1)
+        active = heard.data.sum(axis=1)
+        return [
+            int(cluster)
+            for cluster in np.unique(clusters[clusters >= 0])
+            if voiced[clusters == cluster].sum() < _VOICED_SHARE * active[clusters == cluster].sum()
+        ]
+
+
+class VoiceDiarization(SpeakerDiarization):
+    """``SpeakerDiarization`` that embeds only speakers who speak and, given `VOICE`, keeps only voices."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        # Two speakers that the segmentation keeps apart in one window are two people.
+        self.clustering = VoiceClustering(metric=self._embedding.metric, constrained_assignment=True)
+
+    def get_embeddings(
+        self,
+        file: Mapping[str, Any],
+        binary_segmentations: SlidingWindowFeature,
+        exclude_overlap: bool = False,
+        hook: Callable[..., None] | None = None,
+    ) -> NDArray[Any]:
+        """Embeddings (windows, local speakers, dimension); NaN for local speakers who are silent in a window."""
+        del exclude_overlap, hook
+        import torch
+
+        masks = np.nan_to_num(binary_segmentations.data, nan=0.0).astype(np.float32)
+        windows, _, speakers = masks.shape
+        embeddings = np.full((windows, speakers, self._embedding.dimension), np.nan, dtype=np.float32)
+        spoken = np.argwhere(masks.any(axis=1))
+        chunks = binary_segmentations.sliding_window
+        for first in range(0, len(spoken), self.embedding_batch_size):
+            batch = spoken[first : first + self.embedding_batch_size]
+            sounds = {window: self._audio.crop(file, chunks[window], mode="pad")[0] for window in set(batch[:, 0])}
+            embeddings[batch[:, 0], batch[:, 1]] = self._embedding(
+                torch.stack([sounds[window] for window in batch[:, 0]]),
+                masks=torch.from_numpy(np.stack([masks[window, :, speaker] for window, speaker in batch])),
+            )
+        return embeddings
+
+    def reconstruct(
+        self, segmentations: SlidingWindowFeature, hard_clusters: NDArray[Any], count: SlidingWindowFeature
+    ) -> SlidingWindowFeature:
+        """As pyannote's, but where only left-out speakers are active, nobody speaks."""
+        heard = segmentations.data * (hard_clusters >= 0)[:, None, :]
+        again = self.speaker_count(
+            SlidingWindowFeature((heard > self.segmentation.threshold) * 1.0, segmentations.sliding_window),
+            self._segmentation.model.receptive_field,
+            warm_up=(0.0, 0.0),
+        )
+        fewer = SlidingWindowFeature(np.minimum(count.data, again.data).astype(np.int8), count.sliding_window)
+        return super().reconstruct(segmentations, hard_clusters, fewer)
+
+
+def _voice_frames(segmentations: SlidingWindowFeature, voice: Sequence[Interval]) -> NDArray[Any]:
+    """(windows, frames): whether the middle of each frame lies in voice."""
+    windows, frames, _ = segmentations.data.shape
+    window = segmentations.sliding_window
+    middles = window.start + window.step * np.arange(windows)[:, None]
+    middles = middles + window.duration * (np.arange(frames) + 0.5) / frames
+    starts = np.array([part.start for part in voice])
+    ends = np.array([part.end for part in voice])
+    before = np.searchsorted(starts, middles, side="right") - 1
+    inside: NDArray[Any] = (before >= 0) & (middles < ends[np.maximum(before, 0)]) if len(voice) else middles < 0
+    return inside
