@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from pipeline.annotation.stations import AnnotationsStation
@@ -93,13 +93,24 @@ def build_conversation(
     workspace: Workspace,
     line: Sequence[Station],
     *,
+    only: Collection[str] | None = None,
     force: bool = False,
     progress: Progress | None = None,
 ) -> list[Outcome]:
-    """Run every station that is not current for one conversation, and write its ``status.json``."""
+    """Run every station that is not current for one conversation, and write its ``status.json``.
+
+    Args:
+        workspace: The conversation.
+        line: All stations, in order.
+        only: Names of the stations to run; all if None.
+        force: Run them even if they are current.
+        progress: Told before each station.
+    """
     outcomes = []
     with workspace.locked() as digests:
         for station in line:
+            if only is not None and station.name not in only:
+                continue
             if progress:
                 progress(workspace.conversation.id, station.name)
             outcomes.append(station.process(workspace, digests, force=force))

@@ -24,9 +24,11 @@ from pipeline.provenance import DigestCache, Provenance, package_versions
 from pipeline.settings import Settings
 from pipeline.store import Json, read_json, write_json
 
-__all__ = ["Outcome", "Record", "State", "Station", "Workspace", "status_of"]
+__all__ = ["Outcome", "Record", "State", "Station", "Workspace", "blocker", "status_of"]
 
 logger = logging.getLogger(__name__)
+
+_WAITS = "waits for "
 
 
 class State(StrEnum):
@@ -128,6 +130,11 @@ class Outcome:
         """Done, skipped or failed."""
         return self.record.state
 
+    @property
+    def waits(self) -> bool:
+        """Whether it was skipped because a station before it failed or was not run."""
+        return self.record.state is State.SKIPPED and (self.record.reason or "").startswith(_WAITS)
+
 
 class Station(ABC):
     """A step of the pipeline for one conversation.
@@ -224,13 +231,13 @@ class Station(ABC):
         for need in self.needs:
             upstream = Record.read(workspace.record(need))
             if upstream.state is State.FAILED:
-                msg = f"waits for {need}, which failed"
+                msg = f"{_WAITS}{need}, which failed"
                 raise SkipStation(msg)
             if upstream.state is State.SKIPPED:
                 msg = upstream.reason or f"{need} was skipped"
                 raise SkipStation(msg)
             if upstream.state is State.MISSING:
-                msg = f"waits for {need}, which was not run"
+                msg = f"{_WAITS}{need}, which was not run"
                 raise SkipStation(msg)
 
     def _attempt(self, workspace: Workspace, digests: DigestCache, provenance: Provenance) -> Record:
@@ -277,6 +284,22 @@ def status_of(stations: Sequence[Station], workspace: Workspace) -> dict[str, Re
                 record = Record(State.STALE, reason="inputs, parameters, models or packages changed, or a file is gone")
         status[station.name] = record
     return status
+
+
+def blocker(stations: Sequence[Station], workspace: Workspace, name: str) -> str | None:
+    """The station before a skipped one that failed or never ran; None if the skipped one just has nothing to do.
+
+    Tells "waits for a recording that is broken" from "there are no annotations yet".
+    """
+    needs = {station.name: station.needs for station in stations}
+    for need in needs[name]:
+        state = Record.read(workspace.record(need)).state
+        if state in (State.FAILED, State.MISSING):
+            return need
+        found = blocker(stations, workspace, need) if state is State.SKIPPED else None
+        if found:
+            return found
+    return None
 
 
 def _reason(error: RescueError) -> str:

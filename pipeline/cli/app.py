@@ -15,6 +15,7 @@ from pipeline.cli.console import print_error, print_json
 from pipeline.cli.doctor import doctor
 from pipeline.cli.importing import importer
 from pipeline.cli.publishing import publish
+from pipeline.cli.ui import ui
 from pipeline.cli.validate import validate
 from pipeline.errors import RescueError
 from pipeline.privacy import go_private
@@ -30,7 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (add, build, status, validate, dataset, publish, doctor):
+for command in (add, build, status, validate, dataset, publish, doctor, ui):
     app.command()(command)
 app.add_typer(importer, name="import")
 

@@ -97,7 +97,7 @@ def status(ids: IdsArgument = None, *, as_json: JsonOption = False) -> None:
         )
     else:
         names = [station.name for station in line]
-        rows = [
+        rows: list[list[str | Text]] = [
             [conversation_id, *(state_text(records[name].state) for name in names)]
             for conversation_id, records in standing.items()
         ]
@@ -148,7 +148,7 @@ def _print_build(
     report: DatasetReport | None,
     refusal: RescueError | None,
 ) -> None:
-    rows = []
+    rows: list[list[str | Text]] = []
     for conversation_id, ended in outcomes.items():
         made = [outcome.station for outcome in ended if outcome.ran]
         seconds = sum(outcome.seconds for outcome in ended if outcome.ran)

@@ -84,7 +84,7 @@ def _annotations(targets: list[str], scenario: Scenario | None) -> Iterator[tupl
 def _print(findings: list[Finding]) -> None:
     if not findings:
         return
-    rows = [
+    rows: list[list[str | Text]] = [
         [
             Text(finding.severity.value, style=_COLOURS[finding.severity]),
             finding.conversation_id,
