@@ -237,7 +237,7 @@ TASKS: Mapping[str, pa.Schema] = {
         ("support_target", pa.string()),
         ("recent_emotion", pa.string()),
     ),
-    "er": _task("er", ("emotion", pa.string()), ("intensity", pa.int32())),
+    "er": _task("er", ("emotion", pa.string()), ("intensity", pa.float64())),
     "vp": _task("vp", ("viewpoints", _list(_viewpoint))),
 }
 """Task name to the schema of its table."""

@@ -13,7 +13,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from pipeline.annotation.model import Annotation, Row
 from pipeline.conversation import THERAPIST, Scenario
 
-__all__ = ["Built", "TaskOptions", "context_before", "context_upto", "instance", "is_client", "thin"]
+__all__ = [
+    "Built",
+    "TaskOptions",
+    "context_before",
+    "context_upto",
+    "instance",
+    "is_client",
+    "sample",
+    "thin",
+    "unique",
+]
 
 Item = TypeVar("Item")
 
@@ -47,9 +57,12 @@ class Built:
     """Reason to number of rows."""
 
 
-def is_client(name: str, scenario: Scenario) -> bool:
-    """Whether a name is a person other than the therapist."""
-    return name not in (THERAPIST, scenario.group_label)
+_ROLES = frozenset({THERAPIST, *(scenario.group_label for scenario in Scenario)})
+
+
+def is_client(name: str) -> bool:
+    """Whether a name is a person other than the therapist; ``Couple`` and ``Family`` are none in either scenario."""
+    return name not in _ROLES
 
 
 def thin(items: Sequence[Item], keep: int) -> list[Item]:
@@ -75,6 +88,11 @@ def thin(items: Sequence[Item], keep: int) -> list[Item]:
             break
         chosen.add(position)
     return [items[position] for position in sorted(chosen)]
+
+
+def sample(items: Sequence[Item], keep: int) -> list[Item]:
+    """`thin` for ER and VP, which keep the first item where they keep one."""
+    return list(items[:1]) if keep == 1 else thin(items, keep)
 
 
 def context_before(row_index: int, options: TaskOptions) -> dict[str, int] | None:

@@ -6,7 +6,7 @@ import math
 import re
 
 from pipeline.annotation.model import Annotation, Row
-from pipeline.tasks.base import Built, TaskOptions, context_before, instance, is_client, thin
+from pipeline.tasks.base import Built, TaskOptions, context_before, instance, is_client, sample
 
 __all__ = ["build"]
 
@@ -18,9 +18,9 @@ def build(annotation: Annotation, options: TaskOptions) -> Built:
     built = Built()
     count = len(annotation.rows)
     first = min(math.ceil(options.er_early_cut * count), count - 1)
-    candidates: list[tuple[Row, str, int]] = []
+    candidates: list[tuple[Row, str, float]] = []
     for row in annotation.rows:
-        if not is_client(row.primary_speaker, annotation.scenario):
+        if not is_client(row.primary_speaker):
             built.excluded["not a client's row"] += 1
         elif (found := _emotion(row)) is None:
             built.excluded["no emotion of the speaker with an intensity"] += 1
@@ -30,7 +30,7 @@ def build(annotation: Annotation, options: TaskOptions) -> Built:
             built.excluded["too early in the conversation"] += 1
         else:
             candidates.append((row, *found))
-    kept = _thinned(candidates, options.max_per_conversation)
+    kept = sample(candidates, options.max_per_conversation)
     built.excluded["thinned"] += len(candidates) - len(kept)
     for row, emotion, intensity in kept:
         context = context_before(row.row_index, options)
@@ -38,17 +38,12 @@ def build(annotation: Annotation, options: TaskOptions) -> Built:
     return built
 
 
-def _thinned(candidates: list[tuple[Row, str, int]], keep: int) -> list[tuple[Row, str, int]]:
-    # The published script keeps the first item, not the middle one, when it keeps one.
-    return candidates[:1] if keep == 1 else thin(candidates, keep)
-
-
-def _emotion(row: Row) -> tuple[str, int] | None:
-    """The first emotion of the speaker that has words and an intensity that rounds to 0..10."""
+def _emotion(row: Row) -> tuple[str, float] | None:
+    """The first emotion of the speaker that has words and an intensity that rounds to 0..10, as annotated."""
     for emotion in row.internal_emotion:
         text = emotion.emotion_description.strip()
-        if emotion.person == row.primary_speaker and text and emotion.intensity is not None:
-            intensity = round(emotion.intensity)
-            if 0 <= intensity <= 10:
-                return text, intensity
+        if emotion.person != row.primary_speaker or not text or emotion.intensity is None:
+            continue
+        if 0 <= round(emotion.intensity) <= 10:
+            return text, emotion.intensity
     return None

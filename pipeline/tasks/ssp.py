@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.annotation.labels import label_set
 from pipeline.annotation.model import Annotation, Row
-from pipeline.tasks.base import Built, TaskOptions, context_before, instance, is_client
+from pipeline.tasks.base import Built, TaskOptions, context_before, instance
 from pipeline.tasks.support import strategy_of, support_target
 
 __all__ = ["build"]
@@ -45,12 +45,12 @@ def build(annotation: Annotation, options: TaskOptions) -> Built:
 
 
 def _recent_emotion(annotation: Annotation, row: Row, target: str, window: int | None) -> str | None:
-    """Of the target, or of any client where the group is supported."""
+    """Of the target, or of any participant where the group is supported."""
     group = target == annotation.scenario.group_label
     first = 0 if window is None else max(0, row.row_index - 1 - window)
     for earlier in reversed(annotation.rows[first : row.row_index - 1]):
         for emotion in earlier.internal_emotion:
-            fits = is_client(emotion.person, annotation.scenario) if group else emotion.person == target
+            fits = emotion.person in annotation.participants if group else emotion.person == target
             if fits and emotion.emotion_description.strip():
                 return emotion.emotion_description.strip()
     return None

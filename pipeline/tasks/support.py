@@ -47,7 +47,7 @@ def candidate_targets(annotation: Annotation) -> list[str]:
         for row in annotation.rows
         if row.is_therapist
         for name in (*row.target, *(name for move in row.support_strategy for name in move.target))
-        if is_client(name, scenario)
+        if is_client(name)
     ]
     return unique([*people, *annotation.participants, scenario.group_label, *others])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.annotation.model import Annotation, Row
-from pipeline.tasks.base import Built, TaskOptions, context_before, instance, is_client, thin
+from pipeline.tasks.base import Built, TaskOptions, context_before, instance, is_client, sample
 
 __all__ = ["build"]
 
@@ -13,13 +13,13 @@ def build(annotation: Annotation, options: TaskOptions) -> Built:
     built = Built()
     candidates: list[tuple[Row, list[dict[str, str]]]] = []
     for row in annotation.rows:
-        if not is_client(row.primary_speaker, annotation.scenario):
+        if not is_client(row.primary_speaker):
             built.excluded["not a client's row"] += 1
         elif not (viewpoints := _viewpoints(row)):
             built.excluded["no viewpoint of the speaker"] += 1
         else:
             candidates.append((row, viewpoints))
-    kept = thin(candidates, options.max_per_conversation)
+    kept = sample(candidates, options.max_per_conversation)
     built.excluded["thinned"] += len(candidates) - len(kept)
     for row, viewpoints in kept:
         context = context_before(row.row_index, options)
