@@ -46,7 +46,8 @@ _REPLY_PAUSE: Seconds = 0.2
 _CLEAR_SHARE = 0.8
 """Share of a reply that its own speaker alone must cover for it to stay separate."""
 _BORDER_WORDS = 2
-"""At most this many words at a change of speaker are in doubt: moving more breaks more than it mends."""
+"""At most this many words at the start or end of a sentence, and one inside, are in doubt at a change of speaker.
+Moving more breaks more than it mends (docs/reference/quality.md)."""
 _TIE: Seconds = 0.01
 """Two speakers who talk equally long during a word, to this much, both talk through it."""
 
@@ -173,7 +174,8 @@ def _settle(
     for position, (first, last) in enumerate(runs):
         beside = runs[max(0, position - 1) : position] + runs[position + 1 : position + 2]
         host = max(beside, key=lambda run: run[1] - run[0], default=None)
-        if host is None or last - first > _BORDER_WORDS or host[1] - host[0] <= last - first:
+        most = _BORDER_WORDS if position in {0, len(runs) - 1} else 1
+        if host is None or last - first > most or host[1] - host[0] <= last - first:
             continue
         near = all(_is_near(word, stretches, border) for word in sentence[first:last])
         if near and not _is_reply(sentence, shares, first, last):
