@@ -1,0 +1,161 @@
+"""One asset a station, one partition a conversation; one run works through any number of conversations.
+
+The chosen stations of all chosen conversations run in one process, so models are loaded once. Each conversation is
+reported on its own as soon as it is through. What failed is told at the end, in one failure that lists every
+conversation with reason and hint: Dagster then marks exactly those as failed. docs/decisions/0003-dagster.md says why.
+"""
+
+# No postponed annotations here: Dagster reads those of a step, a check, a sensor as classes.
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import dagster as dg
+
+from assets.checks import CONVERSATION_CHECKS, evaluate
+from assets.metadata import Problem, column_schema, data_version, outcome_metadata, problem_table
+from assets.partitions import CONVERSATIONS
+from assets.resources import Project
+from pipeline.build import build_conversation
+from pipeline.schemas import ROWS, TURNS, WORDS
+from pipeline.station import Outcome, State, Station, Workspace
+
+__all__ = ["RECORDING", "BuildOptions", "conversation_assets"]
+
+Event: TypeAlias = dg.AssetMaterialization | dg.AssetObservation | dg.AssetCheckEvaluation
+
+RECORDING = dg.AssetSpec(
+    "recording",
+    partitions_def=CONVERSATIONS,
+    group_name="recording",
+    kinds={"video", "yaml"},
+    description=(
+        "What you put under `raw_video/`: one folder a conversation, with the recording, `conversation.yaml`, and, if "
+        "there are any, annotations. Add one with `rescue add`; it appears here by itself."
+    ),
+)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a station stands in the picture."""
+
+    group: str = "other"
+    kinds: tuple[str, ...] = ()
+
+
+_PLACES: Mapping[str, _Place] = {
+    "source": _Place("recording", ("ffmpeg", "json")),
+    "audio": _Place("recording", ("ffmpeg", "flac")),
+    "words": _Place("speech", ("whisper", "parquet")),
+    "speakers": _Place("speech", ("pyannote", "pytorch")),
+    "turns": _Place("speech", ("parquet", "webvtt")),
+    "annotations": _Place("annotation", ("json",)),
+    "rows": _Place("annotation", ("parquet",)),
+}
+_TABLES = {"words": WORDS, "turns": TURNS, "rows": ROWS}
+
+
+class BuildOptions(dg.Config):
+    """What can be chosen when conversations are built."""
+
+    force: bool = False
+    """Make everything again, current or not."""
+
+
+def conversation_assets(line: Sequence[Station]) -> dg.AssetsDefinition:
+    """The assets of all stations, as one step that can be narrowed to any of them."""
+    names = {station.name for station in line}
+    checks = [check for check in CONVERSATION_CHECKS if check.asset_key.path[-1] in names]
+
+    @dg.multi_asset(
+        name="build_conversations",
+        specs=[_spec(station) for station in line],
+        check_specs=checks,
+        partitions_def=CONVERSATIONS,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        can_subset=True,
+        pool="models",
+    )
+    def build_conversations(
+        context: dg.AssetExecutionContext, config: BuildOptions, project: Project
+    ) -> Iterator[Event]:
+        chosen = {key.path[-1] for key in context.selected_asset_keys}
+        asked = [check for check in checks if check.key in context.selected_asset_check_keys]
+        known = {workspace.conversation.key: workspace for workspace in project.found().workspaces}
+        problems: list[Problem] = []
+        for number, key in enumerate(context.partition_keys, start=1):
+            workspace = known.get(key)
+            if workspace is None:
+                problems.append(_gone(key))
+                continue
+            outcomes = build_conversation(workspace, project.line, only=chosen, force=config.force)
+            for outcome in outcomes:
+                problem = _problem(outcome)
+                problems += [problem] if problem else []
+                yield _event(outcome, problem, workspace)
+                for check in asked:
+                    if check.asset_key.path[-1] == outcome.station:
+                        yield evaluate(check, outcome.record, key)
+            context.log.info("%d of %d: %s", number, len(context.partition_keys), _in_words(outcomes))
+        if problems:
+            raise _failure(problems, len(context.partition_keys))
+
+    return build_conversations
+
+
+def _spec(station: Station) -> dg.AssetSpec:
+    place = _PLACES.get(station.name, _Place())
+    files = ", ".join(f"`{name}`" for name in station.outputs)
+    table = _TABLES.get(station.name)
+    # What has no station that it needs reads the user's own files.
+    deps = [dg.AssetKey(name) for name in (*station.needs, *station.uses)]
+    deps += [] if station.needs else [RECORDING.key]
+    return dg.AssetSpec(
+        station.name,
+        deps=deps,
+        description=f"{station.summary_doc}\n\nFiles of each conversation: {files}.",
+        group_name=place.group,
+        kinds=set(place.kinds),
+        code_version=str(station.version),
+        metadata={"dagster/column_schema": column_schema(table)} if table is not None else None,
+        skippable=True,
+    )
+
+
+def _problem(outcome: Outcome) -> Problem | None:
+    if outcome.state is State.FAILED or outcome.waits:
+        return Problem(outcome.conversation_id, outcome.station, outcome.record.reason or "", outcome.record.hint)
+    return None
+
+
+def _gone(key: str) -> Problem:
+    return Problem(key, "source", "its folder is not in raw_video any more", "put it back, or build the tables again")
+
+
+def _event(outcome: Outcome, problem: Problem | None, workspace: Workspace) -> Event:
+    key = workspace.conversation.key
+    if problem:
+        return dg.AssetObservation(outcome.station, description=str(problem), partition=key, metadata=problem.metadata)
+    files = {name: workspace.artifact(name) for name in outcome.record.outputs or {}}
+    return dg.AssetMaterialization(
+        outcome.station,
+        partition=key,
+        metadata=outcome_metadata(outcome, files, workspace.settings),
+        tags={"dagster/data_version": data_version(outcome.record)},
+    )
+
+
+def _in_words(outcomes: Sequence[Outcome]) -> str:
+    made = [f"{outcome.station} {outcome.seconds:.1f} s" for outcome in outcomes if outcome.ran]
+    return f"{outcomes[0].conversation_id}: {', '.join(made) or 'everything is current'}"
+
+
+def _failure(problems: Sequence[Problem], total: int) -> dg.Failure:
+    failed = {problem.conversation for problem in problems}
+    first = "; ".join(str(problem) for problem in problems[:3])
+    return dg.Failure(
+        f"{len(failed)} of {total} conversations could not be finished, the others are done. {first}",
+        metadata={"problems": problem_table(problems)},
+        allow_retries=False,
+    )

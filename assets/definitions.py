@@ -1,0 +1,26 @@
+"""Everything that Dagster loads. Nothing is defined here."""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from assets.automation import BUILD_EVERYTHING, REFRESH_TABLES, follow_raw_video, nightly_build
+from assets.checks import DATASET_CHECKS
+from assets.conversations import RECORDING, conversation_assets
+from assets.dataset import benchmark
+from assets.resources import Project
+
+__all__ = ["defs"]
+
+_project = Project()
+
+defs = dg.Definitions(
+    assets=[RECORDING, conversation_assets(_project.line), benchmark],
+    asset_checks=DATASET_CHECKS,
+    jobs=[BUILD_EVERYTHING],
+    schedules=[nightly_build],
+    sensors=[follow_raw_video, REFRESH_TABLES],
+    resources={"project": _project},
+    # One process a run: models are loaded once, and a step that starts a process would load them again.
+    executor=dg.in_process_executor,
+)
