@@ -24,7 +24,7 @@ from pipeline.provenance import DigestCache, Provenance, package_versions
 from pipeline.settings import Settings
 from pipeline.store import Json, read_json, write_json
 
-__all__ = ["Outcome", "Record", "State", "Station", "Workspace", "blocker", "status_of"]
+__all__ = ["Outcome", "Record", "State", "Station", "Workspace", "status_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -284,22 +284,6 @@ def status_of(stations: Sequence[Station], workspace: Workspace) -> dict[str, Re
                 record = Record(State.STALE, reason="inputs, parameters, models or packages changed, or a file is gone")
         status[station.name] = record
     return status
-
-
-def blocker(stations: Sequence[Station], workspace: Workspace, name: str) -> str | None:
-    """The station before a skipped one that failed or never ran; None if the skipped one just has nothing to do.
-
-    Tells "waits for a recording that is broken" from "there are no annotations yet".
-    """
-    needs = {station.name: station.needs for station in stations}
-    for need in needs[name]:
-        state = Record.read(workspace.record(need)).state
-        if state in (State.FAILED, State.MISSING):
-            return need
-        found = blocker(stations, workspace, need) if state is State.SKIPPED else None
-        if found:
-            return found
-    return None
 
 
 def _reason(error: RescueError) -> str:
