@@ -17,6 +17,7 @@ from pipeline.station import Outcome, Record, State, Station, Workspace
 from pipeline.store import write_json
 
 __all__ = [
+    "ANNOTATION_STATIONS",
     "Found",
     "Progress",
     "build_conversation",
@@ -26,6 +27,9 @@ __all__ = [
     "worst_state",
     "write_status",
 ]
+
+ANNOTATION_STATIONS = ("annotations", "rows")
+"""The stations that need no media and no model."""
 
 Progress = Callable[[str, str], None]
 """Called with conversation id and station name before a station starts."""

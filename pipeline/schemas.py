@@ -262,18 +262,22 @@ def table_of(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
 
 
 def _column(values: list[Any], field: pa.Field, rows: list[Mapping[str, Any]]) -> pa.Array:
-    for position, value in enumerate(values):
-        # Arrow takes text for a list of text and stores its letters.
-        wrong = isinstance(value, str) and pa.types.is_list(field.type)
-        if wrong or (value is None and not field.nullable):
-            msg = "text where a list belongs" if wrong else "a value is missing"
-            conversation = rows[position].get("conversation_id")
-            raise InputError(msg, conversation=conversation, place=f"item {position}, column {field.name}")
+    # Arrow takes text for a list of text and stores its letters.
+    if pa.types.is_list(field.type) and any(isinstance(value, str) for value in values):
+        position = next(index for index, value in enumerate(values) if isinstance(value, str))
+        raise _misfit("text where a list belongs", position, field, rows)
+    if not field.nullable and None in values:
+        raise _misfit("a value is missing", values.index(None), field, rows)
     try:
         return pa.array(values, type=field.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         msg = f"a value does not fit: {error}"
         raise InputError(msg, place=f"column {field.name}") from error
+
+
+def _misfit(message: str, position: int, field: pa.Field, rows: list[Mapping[str, Any]]) -> InputError:
+    conversation = rows[position].get("conversation_id")
+    return InputError(message, conversation=conversation, place=f"item {position}, column {field.name}")
 
 
 def write_table(target: Path, table: pa.Table, schema: pa.Schema) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from pipeline.build import build_conversation, find_workspaces, select, stations, worst_state
+from pipeline.build import ANNOTATION_STATIONS, build_conversation, find_workspaces, select, stations, worst_state
 from pipeline.cli.console import JsonOption, err, out, print_error, print_json, print_table, progress, state_text
 from pipeline.dataset.build import DatasetReport, build_dataset
 from pipeline.errors import RescueError
@@ -48,29 +48,37 @@ def build(
         for workspace in chosen:
             outcomes[workspace.conversation.id] = build_conversation(workspace, line, force=force, progress=steps)
     report, refusal = _dataset(found.workspaces, settings, allow_missing=allow_missing)
-    failed = any(outcome.state is State.FAILED for ended in outcomes.values() for outcome in ended)
     if as_json:
         print_json(_build_json(outcomes, found.problems, report, refusal))
     else:
         _print_build(outcomes, found.problems, report, refusal)
-    if failed or found.problems or refusal:
+    if found.problems or refusal or _any_failed(outcomes):
         raise typer.Exit(1)
 
 
 def dataset(*, allow_missing: AllowMissingOption = False, as_json: JsonOption = False) -> None:
-    """Build only the data set, from what the stations have made; no media needed.
+    """Check annotations, join them with what was made of the media before, and build the data set.
+
+    No media is opened and no model loaded: the way from an imported release to the benchmark.
 
     Example: rescue dataset --allow-missing
     """
     settings = load_settings()
     found = find_workspaces(settings)
+    line = stations(Models(settings))
+    outcomes: dict[str, list[Outcome]] = {}
+    with progress(len(found.workspaces), quiet=as_json) as steps:
+        for workspace in found.workspaces:
+            steps(workspace.conversation.id, "annotations")
+            outcomes[workspace.conversation.id] = build_conversation(workspace, line, only=ANNOTATION_STATIONS)
     report, refusal = _dataset(found.workspaces, settings, allow_missing=allow_missing)
     if as_json:
-        print_json(_build_json({}, found.problems, report, refusal))
+        print_json(_build_json(outcomes, found.problems, report, refusal))
     else:
+        _print_reasons(_records(outcomes), skipped=False)
         _print_problems(found.problems)
         _print_dataset(report, refusal)
-    if found.problems or refusal:
+    if found.problems or refusal or _any_failed(outcomes):
         raise typer.Exit(1)
 
 
@@ -117,6 +125,14 @@ def _dataset(
         return None, error
 
 
+def _any_failed(outcomes: dict[str, list[Outcome]]) -> bool:
+    return any(outcome.state is State.FAILED for ended in outcomes.values() for outcome in ended)
+
+
+def _records(outcomes: dict[str, list[Outcome]]) -> dict[str, dict[str, Record]]:
+    return {name: {outcome.station: outcome.record for outcome in ended} for name, ended in outcomes.items()}
+
+
 def _brief(record: Record) -> dict[str, Json]:
     kept = ("state", "reason", "hint", "error", "summary")
     return {name: value for name, value in record.to_json().items() if name in kept}
@@ -155,12 +171,12 @@ def _print_build(
         work = f"{', '.join(made)} ({seconds:.1f} s)" if made else "everything is current"
         rows.append([conversation_id, state_text(worst_state(outcome.record for outcome in ended)), work])
     print_table(["conversation", "state", "made now"], rows)
-    _print_reasons({name: {o.station: o.record for o in ended} for name, ended in outcomes.items()})
+    _print_reasons(_records(outcomes))
     _print_problems(problems)
     _print_dataset(report, refusal)
 
 
-def _print_reasons(standing: dict[str, dict[str, Record]]) -> None:
+def _print_reasons(standing: dict[str, dict[str, Record]], *, skipped: bool = True) -> None:
     """Every failure with its reason and hint, then what was skipped, one line a reason."""
     for conversation_id, records in standing.items():
         for name, record in records.items():
@@ -168,11 +184,11 @@ def _print_reasons(standing: dict[str, dict[str, Record]]) -> None:
                 err.print(Text.assemble((f"{conversation_id}: {name} failed: ", "bold red"), record.reason or ""))
                 if record.hint:
                     err.print(Text(f"  try: {record.hint}"))
-        skipped: dict[str, list[str]] = {}
+        reasons: dict[str, list[str]] = {}
         for name, record in records.items():
-            if record.state is State.SKIPPED:
-                skipped.setdefault(record.reason or "", []).append(name)
-        for reason, names in skipped.items():
+            if skipped and record.state is State.SKIPPED:
+                reasons.setdefault(record.reason or "", []).append(name)
+        for reason, names in reasons.items():
             out.print(Text(f"{conversation_id}: skipped {', '.join(names)}: {reason}", style="dim"))
 
 

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein
-from scipy.stats import theilslopes
 
 from pipeline.annotation.model import Row
 from pipeline.times import Interval, Seconds
@@ -172,6 +171,8 @@ def _fit(rows: Sequence[Row], matches: Sequence[RowMatch], heard: Sequence[Heard
             found.append(heard[places[match.tokens - 1]].end)
     if len(annotated) < _MIN_ANCHORS:
         return TimeMap(anchors=len(annotated))
+    from scipy.stats import theilslopes  # noqa: PLC0415 - takes seconds to load, and only media need it
+
     x, y = np.array(annotated), np.array(found)
     if len(x) > _MAX_FIT:
         chosen = np.linspace(0, len(x) - 1, _MAX_FIT).round().astype(int)

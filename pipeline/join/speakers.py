@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from pipeline.annotation.model import Row
 from pipeline.join.match import Alignment
@@ -52,6 +51,8 @@ def map_speakers(rows: Sequence[Row], alignment: Alignment, run_id: str | None) 
     people = sorted({person for counts in said.values() for person in counts})
     if not labels:
         return SpeakerMap(run_id, {}, {})
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 - slow to load, and only media need it
+
     counts = np.array([[said[label][person] for person in people] for label in labels])
     mapping = {
         labels[row]: people[column]
