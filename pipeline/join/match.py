@@ -1,17 +1,17 @@
 """Which recognised words belong to which annotation row.
 
 Two passes. The first aligns all words of all rows with all recognised words, in order, by edit distance on the text
-alone, and fits a line from annotated to recognised time through what surely matches. The second takes back matches that
-lie far from that line, and looks near it for the words of rows that got few: rows that overlap, that stand out of
-order, or that repeat a phrase.
+alone, and fits a line from annotated to recognised time through what surely matches. Where that line can be trusted,
+the second pass puts the words of all rows in the order in which they should be heard, aligns again near the line only,
+and fills the gaps: so rows may overlap, stand out of order, or repeat a phrase.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ _TOKEN = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _SIMILAR = 60.0
 """Similarity in percent from which two different words count as one that was misheard."""
 _POOR = 0.5
-"""Share of matched words below which a row is looked for again."""
+"""Share of matched words up to which a row is no anchor."""
 _REACH = 2.0
 """Seconds around its expected place in which a row's words may lie."""
 _MIN_ANCHORS = 4
@@ -120,7 +120,7 @@ def align(rows: Sequence[Row], words: Iterable[HeardWord]) -> Alignment:
     texts = [tokens(row.dialogue_cleaned) for row in rows]
     first = _by_text(rows, texts, heard)
     time_map = _fit(rows, first, heard)
-    final = _by_time(rows, texts, heard, first, time_map) if time_map.trusted else first
+    final = _by_time(rows, texts, heard, time_map) if time_map.trusted else first
     return Alignment(tuple(final), heard, _fit(rows, final, heard) if time_map.trusted else time_map)
 
 
@@ -186,35 +186,73 @@ def _fit(rows: Sequence[Row], matches: Sequence[RowMatch], heard: Sequence[Heard
 
 
 def _by_time(
-    rows: Sequence[Row],
-    texts: Sequence[list[str]],
-    heard: Sequence[HeardWord],
-    matches: Sequence[RowMatch],
-    time_map: TimeMap,
+    rows: Sequence[Row], texts: Sequence[list[str]], heard: Sequence[HeardWord], time_map: TimeMap
 ) -> list[RowMatch]:
+    """Align again with the words of all rows in the order in which they should be heard, then fill the gaps.
+
+    Where people talk at once, the words of one row stand between those of another; in the order of rows they could not
+    all be matched.
+    """
     windows = [_window(row, time_map) for row in rows]
+    expected = sorted(
+        (time_map.heard(row.start_time + (place + 0.5) / len(text) * (row.end_time - row.start_time)), position, place)
+        for position, (row, text) in enumerate(zip(rows, texts, strict=True))
+        for place in range(len(text))
+    )
+    keys = [_key(word) for word in heard]
+    found: list[dict[int, int]] = [{} for _ in rows]
+    for said, word in _pairs([texts[position][place] for _, position, place in expected], keys):
+        _, position, place = expected[said]
+        if windows[position].overlap(_span(heard[word])) > 0:
+            found[position][place] = word
+    for matched in found:
+        _keep_rising(matched)
+    used = {word for matched in found for word in matched.values()}
     starts = np.array([word.start for word in heard])
-    kept = [
-        replace(match, pairs=tuple(pair for pair in match.pairs if window.overlap(_span(heard[pair[1]])) > 0))
-        for match, window in zip(matches, windows, strict=True)
-    ]
-    used = {word for match in kept for _, word in match.pairs}
-    # The poorest last: what a row with many matches needs, it has.
-    for position in sorted(range(len(rows)), key=lambda index: -kept[index].share):
-        match = kept[position]
-        if match.share > _POOR or not match.tokens:
+    for moment, position, place in expected:
+        if place in found[position]:
             continue
-        own = {word for _, word in match.pairs}
-        near = [
-            index
-            for index in range(*_near(starts, windows[position]))
-            if (index not in used or index in own) and windows[position].overlap(_span(heard[index])) > 0
-        ]
-        found = tuple((place, near[word]) for place, word in _pairs(texts[position], [_key(heard[i]) for i in near]))
-        if len(found) > len(match.pairs):
-            kept[position] = replace(match, pairs=found)
-            used = (used - own) | {word for _, word in found}
-    return kept
+        free = _nearest(
+            texts[position][place], moment, _room(found[position], place, starts, windows[position]), keys, starts, used
+        )
+        if free is not None:
+            found[position][place] = free
+            used.add(free)
+    return [
+        RowMatch(row.row_index, len(text), tuple(sorted(matched.items())))
+        for row, text, matched in zip(rows, texts, found, strict=True)
+    ]
+
+
+def _keep_rising(matched: dict[int, int]) -> None:
+    """Drop the matches of a row that are not in the order of its words."""
+    last = -1
+    for place in sorted(matched):
+        if matched[place] <= last:
+            del matched[place]
+        else:
+            last = matched[place]
+
+
+def _room(matched: Mapping[int, int], place: int, starts: npt.NDArray[np.float64], window: Interval) -> tuple[int, int]:
+    """Positions that a word of a row may have: between its neighbours that are matched, and within the row's window."""
+    before = max((word for other, word in matched.items() if other < place), default=-1)
+    after = min((word for other, word in matched.items() if other > place), default=len(starts))
+    first, last = np.searchsorted(starts, [window.start, window.end])
+    return max(before + 1, int(first)), min(after, int(last))
+
+
+def _nearest(
+    token: str,
+    moment: Seconds,
+    room: tuple[int, int],
+    keys: Sequence[str],
+    starts: npt.NDArray[np.float64],
+    used: set[int],
+) -> int | None:
+    """The free word with this text that is nearest in time."""
+    fitting = [word for word in range(*room) if word not in used and keys[word] == token]
+    return min(fitting, key=lambda word: abs(starts[word] - moment), default=None)
 
 
 def _window(row: Row, time_map: TimeMap) -> Interval:
@@ -223,8 +261,3 @@ def _window(row: Row, time_map: TimeMap) -> Interval:
 
 def _span(word: HeardWord) -> Interval:
     return Interval(word.start, max(word.end, word.start + 0.001))
-
-
-def _near(starts: npt.NDArray[np.float64], window: Interval) -> tuple[int, int]:
-    """Positions of the words that begin in a window, or up to a long word's length before it."""
-    return int(np.searchsorted(starts, window.start - 2.0)), int(np.searchsorted(starts, window.end))
