@@ -2,9 +2,9 @@
 
 python -m benchmarks.quality [--media DIR] [--json FILE] [--only NAME]
 
-Runs media and speech stations as a user would, scores turns against the references, and compares the attribution of
-words to speakers with the plain rule of maximum overlap (``whisperx.diarize.assign_word_speakers``) on the same words and
-stretches. Counts are summed over recordings; rates are not averaged.
+Runs media and speech stations as a user would, scores turns against the references, and compares the attribution
+of words to speakers with the plain rule of maximum overlap (``whisperx.diarize.assign_word_speakers``) on the same
+words and stretches. Counts are summed over recordings; rates are not averaged.
 """
 
 from __future__ import annotations

@@ -67,6 +67,9 @@ class RecognitionSettings(_Section):
     """Windows recognised at once."""
     beam_size: int = Field(default=5, ge=1)
     """Hypotheses kept while decoding."""
+    alignment: str | None = None
+    """Forced alignment of word times: a folder or hub name of a wav2vec2 model, or ``auto`` for the usual one of the
+    language; without it word times come from the recogniser's attention."""
     max_word_seconds: float = Field(default=2.0, gt=0)
     """A word longer than this was stretched across a pause; it is trimmed and flagged."""
 
@@ -173,7 +176,7 @@ _PROFILES: dict[str, dict[str, Any]] = {
     "offline": {},
     "gpu": {
         "device": "cuda",
-        "recognition": {"model": "large-v3", "compute_type": "float16", "batch_size": 32},
+        "recognition": {"model": "large-v3", "compute_type": "float16", "batch_size": 32, "alignment": "auto"},
         "diarization": {"model": "pyannote/speaker-diarization-community-1"},
     },
 }

@@ -12,6 +12,8 @@ from pipeline.errors import PrerequisiteError
 from pipeline.privacy import go_offline, go_private
 from pipeline.settings import EMBEDDED, Settings
 from pipeline.speech import weights
+from pipeline.speech.align import Aligner
+from pipeline.speech.recognize import AUTO
 
 __all__ = ["Models"]
 
@@ -61,6 +63,15 @@ class Models:
         """
         return self._once("recognizer", self._load_recognizer)
 
+    def aligner(self, language: str) -> Aligner:
+        """The forced alignment model of a language.
+
+        Raises:
+            PrerequisiteError: If the library or the model is missing, or there is none for the language.
+        """
+        aligner: Aligner = self._once(f"aligner {language}", lambda: self._load_aligner(language))
+        return aligner
+
     def diarizer(self) -> Model:
         """The ``pyannote.audio`` pipeline.
 
@@ -99,6 +110,36 @@ class Models:
             msg = f"the speech recognition model {settings.model!r} cannot be loaded: {error}"
             hint = "name a folder with a CTranslate2 Whisper model, or a model of the local cache, in recognition.model"
             raise PrerequisiteError(msg, hint=hint) from error
+
+    def _load_aligner(self, language: str) -> Aligner:
+        name = self._settings.recognition.alignment
+        try:
+            import torch
+            from whisperx.alignment import load_align_model
+        except ImportError as error:
+            msg = f"forced alignment is not installed: {error}"
+            raise PrerequisiteError(msg, hint=_INSTALL) from error
+        try:
+            network, about = load_align_model(
+                language, self.device, model_name=None if name == AUTO else name, model_cache_only=self.offline
+            )
+        except (OSError, RuntimeError, ValueError) as error:
+            msg = f"there is no alignment model {name!r} for the language {language!r}: {error}"
+            hint = "name a wav2vec2 model in recognition.alignment, or leave it empty to take times from attention"
+            raise PrerequisiteError(msg, hint=hint) from error
+        network.eval()
+
+        def emit(samples: Model) -> Model:
+            with torch.inference_mode():
+                found = network(samples.to(self.device))
+                logits = found[0] if isinstance(found, tuple) else found.logits
+                return torch.log_softmax(logits[0], dim=-1).cpu()
+
+        alphabet = about["dictionary"]
+        blank = next((alphabet[name] for name in ("[pad]", "<pad>", "-") if name in alphabet), 0)
+        letters = {letter: column for letter, column in alphabet.items() if len(letter) == 1 and column != blank}
+        letters.pop("|", None)  # stands between words
+        return Aligner(emit, letters, blank)
 
     def _load_diarizer(self) -> Model:
         settings = self._settings.diarization

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,16 +10,17 @@ from numpy.typing import NDArray
 
 from pipeline.errors import PrerequisiteError
 from pipeline.settings import RecognitionSettings
+from pipeline.speech.align import Aligner, align
 from pipeline.speech.suspects import mark_suspects
-from pipeline.speech.voice import DETECTION, SAMPLE_RATE
+from pipeline.speech.voice import DETECTION, SAMPLE_RATE, find_voice
 from pipeline.speech.words import RawWord, Word, repair
 from pipeline.times import Interval
 
-__all__ = ["AUTO", "Recognition", "recognize"]
+__all__ = ["AUTO", "Recognition", "guess_language", "recognize"]
 
 AUTO = "auto"
 """The language is guessed from the speech of the recording."""
-LANGUAGE_GUESS = "language_guess"
+UNSURE_LANGUAGE = "unsure_language"
 """Flag of a recording whose guessed language is not sure."""
 _SURE_LANGUAGE = 0.7
 
@@ -44,6 +45,7 @@ def recognize(
     settings: RecognitionSettings,
     *,
     language: str,
+    aligner: Callable[[str], Aligner] | None = None,
 ) -> Recognition:
     """Recognise one recording. Nothing is translated; times are seconds from the start of ``audio``.
 
@@ -52,6 +54,7 @@ def recognize(
         audio: Mono float32 at 16 kHz.
         settings: Beam, batch and the longest word.
         language: Two-letter code, or ``auto``.
+        aligner: Gives the alignment model of a language; None if word times come from attention.
 
     Raises:
         PrerequisiteError: If the model knows English only and another language is asked for.
@@ -62,13 +65,14 @@ def recognize(
         msg = f"the model knows English only, and the language is {language!r}"
         hint = "set recognition.model to a multilingual Whisper model (or `language: en` in conversation.yaml)"
         raise PrerequisiteError(msg, hint=hint)
-    duration = len(audio) / SAMPLE_RATE
-    if not len(audio):
+    if not len(audio) or (language == AUTO and not find_voice(audio)):
         return Recognition((), language, None, ())
+    guess = guess_language(model, audio) if language == AUTO else None
+    spoken = guess[0] if guess else language
     # A new pipeline each time: it remembers the end of the last recording's speech, which would leak into this one.
     segments, info = BatchedInferencePipeline(model).transcribe(
         audio,
-        language=None if language == AUTO else language,
+        language=spoken,
         task="transcribe",
         beam_size=settings.beam_size,
         batch_size=settings.batch_size,
@@ -76,23 +80,40 @@ def recognize(
         without_timestamps=False,
         vad_filter=True,
         vad_parameters=dict(DETECTION),
-        language_detection_segments=8,
     )
     found = list(_raw_words(segments))
     speech = tuple(
         Interval(part["start"] / SAMPLE_RATE, part["end"] / SAMPLE_RATE)
         for part in info.transcription_options.clip_timestamps
     )
-    words = repair(found, duration=duration, max_word=settings.max_word_seconds, speech=speech)
-    guessed = float(info.language_probability) if language == AUTO else None
-    unsure = guessed is not None and guessed < _SURE_LANGUAGE
+    if found and aligner is not None:
+        found = align(aligner(spoken), found, audio)
+    words = repair(found, duration=len(audio) / SAMPLE_RATE, max_word=settings.max_word_seconds, speech=speech)
     return Recognition(
         words=tuple(mark_suspects(words, speech)),
-        language=info.language,
-        language_probability=guessed,
+        language=spoken,
+        language_probability=guess[1] if guess else None,
         speech=speech,
-        flags=(LANGUAGE_GUESS,) if unsure else (),
+        flags=(UNSURE_LANGUAGE,) if guess and guess[1] < _SURE_LANGUAGE else (),
     )
+
+
+def guess_language(model: Any, audio: NDArray[Any]) -> tuple[str, float]:
+    """The language of a recording and the probability of the guess.
+
+    Looks at up to eight windows of 30 s in which there is voice, not at the first alone: a recording may begin with
+    titles or music. The first sure window decides, else most windows.
+    """
+    from faster_whisper.vad import VadOptions
+
+    language, probability, _ = model.detect_language(
+        audio,
+        vad_filter=True,
+        vad_parameters=VadOptions(**DETECTION),
+        language_detection_segments=8,
+        language_detection_threshold=_SURE_LANGUAGE,
+    )
+    return str(language), float(probability)
 
 
 def _raw_words(segments: Iterable[Any]) -> Iterable[RawWord]:

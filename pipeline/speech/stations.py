@@ -32,7 +32,7 @@ class WordsStation(Station):
     version = 1
     needs = ("audio",)
     outputs = ("words.parquet",)
-    packages = ("ctranslate2", "faster-whisper")
+    packages = ("ctranslate2", "faster-whisper", "onnxruntime")
     summary_doc = "Writes down every word that is said, with its start and end."
 
     def __init__(self, models: Models) -> None:
@@ -56,7 +56,8 @@ class WordsStation(Station):
 
     def models(self, workspace: Workspace) -> Mapping[str, str]:
         """Digests of the recogniser and the speech detector."""
-        return weights.recognition_digests(workspace.settings.recognition.model)
+        settings = workspace.settings.recognition
+        return weights.recognition_digests(settings.model, settings.alignment)
 
     def run(self, workspace: Workspace) -> Mapping[str, Json]:
         """Write ``words.parquet``."""
@@ -65,6 +66,7 @@ class WordsStation(Station):
             read_audio(workspace.artifact("audio.flac")),
             workspace.settings.recognition,
             language=_language(workspace),
+            aligner=self._models.aligner if workspace.settings.recognition.alignment else None,
         )
         rows = [word.to_row(index) for index, word in enumerate(found.words)]
         write_table(workspace.artifact("words.parquet"), table_of(rows, WORDS), WORDS)
@@ -86,7 +88,7 @@ class SpeakersStation(Station):
     version = 1
     needs = ("audio",)
     outputs = ("speakers.rttm", "speakers.json")
-    packages = ("pyannote.audio", "torch")
+    packages = ("onnxruntime", "pyannote.audio", "scipy", "torch", "torchaudio")
     summary_doc = "Tells the voices apart: who speaks from when to when."
 
     def __init__(self, models: Models) -> None:

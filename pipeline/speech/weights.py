@@ -47,10 +47,11 @@ def voice_detection() -> Path:
     return _inside("faster_whisper", "assets/silero_vad_v6.onnx", "voice detection")
 
 
-def recognition_digests(model: str) -> dict[str, str]:
+def recognition_digests(model: str, alignment: str | None = None) -> dict[str, str]:
     """Model role to digest of its weights, or to its name where it is no file on this machine."""
     whisper = _digest_of(embedded_whisper() if model == EMBEDDED else model)
-    return {"recognition": whisper, "voice_detection": weights_digest(voice_detection())}
+    roles = {"recognition": whisper, "voice_detection": weights_digest(voice_detection())}
+    return roles | ({"alignment": _digest_of(alignment)} if alignment else {})
 
 
 def diarization_digests(model: str) -> dict[str, str]:

@@ -53,6 +53,8 @@ class RawWord:
     """Sentence-like unit, from 0."""
     confidence: float | None = None
     """0 to 1."""
+    time_source: str = "attention"
+    """Where its times come from: ``attention``, ``alignment`` or ``subtitle``."""
     flags: tuple[str, ...] = ()
 
 
@@ -116,7 +118,6 @@ def repair(
     duration: Seconds,
     max_word: Seconds,
     speech: Sequence[Interval] | None = None,
-    time_source: str = "attention",
 ) -> list[Word]:
     """Words with usable times, in the order of the text, which is then also the order of time.
 
@@ -125,12 +126,11 @@ def repair(
         duration: Length of the recording.
         max_word: A longer word was stretched across a pause.
         speech: Where there is voice, if known.
-        time_source: Where the recogniser's times come from.
     """
     ordered = _in_segment_order(words)
     checked = [_checked(word, duration) for word in ordered]
     kept = _kept_order(checked)
-    timed = _interpolated(kept, duration, max_word, time_source)
+    timed = _interpolated(kept, duration, max_word)
     regions = merge(speech) if speech is not None else None
     return [_trimmed(timed, position, max_word, regions) for position in range(len(timed))]
 
@@ -202,7 +202,7 @@ def _longest_rising(values: Sequence[float]) -> list[int]:
     return found[::-1]
 
 
-def _interpolated(words: list[RawWord], duration: Seconds, max_word: Seconds, time_source: str) -> list[Word]:
+def _interpolated(words: list[RawWord], duration: Seconds, max_word: Seconds) -> list[Word]:
     """Times for words that have none: the room between the neighbours, shared by length of text."""
     done: list[Word] = []
     position = 0
@@ -210,7 +210,7 @@ def _interpolated(words: list[RawWord], duration: Seconds, max_word: Seconds, ti
         word = words[position]
         if word.start is not None and word.end is not None:
             flags = tuple(sorted(set(word.flags)))
-            done.append(Word(word.text, word.start, word.end, word.segment, word.confidence, time_source, flags))
+            done.append(Word(word.text, word.start, word.end, word.segment, word.confidence, word.time_source, flags))
             position += 1
             continue
         stop = position
