@@ -286,8 +286,9 @@ def write_table(target: Path, table: pa.Table, schema: pa.Schema) -> None:
     Raises:
         pyarrow.ArrowInvalid: If the table does not fit the schema.
     """
-    with atomic_path(target) as temporary:
-        pq.write_table(table.cast(schema).combine_chunks(), temporary, compression="zstd", row_group_size=65_536)
+    with atomic_path(target) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+        if table.num_rows:  # a row group without rows stops some readers
+            writer.write_table(table.cast(schema).combine_chunks(), row_group_size=65_536)
 
 
 def read_table(source: Path) -> pa.Table:

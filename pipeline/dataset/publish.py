@@ -7,7 +7,7 @@ the version before. It never holds a path of the machine, and no recording.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -88,7 +88,7 @@ def publish(
         tables = _stage_tables(settings, staged, policy, pseudonymise=pseudonymise)
         licence_text = terms.read_text("utf-8") if terms else _TERMS
         write_text(staged / "LICENSE.md", licence_text)
-        statistics = read_json(settings.benchmark_dir / "statistics.json")
+        statistics = _statistics(settings)
         content = {
             "tables": {path: digest_file(staged / path) for path in _listed(staged)},
             "policy": policy.value,
@@ -101,8 +101,17 @@ def publish(
         if previous and previous["digest"] == digest:
             return Publication(previous["version"], changed=False, files=tuple(sorted(old_files)))
         version = str(int(previous["version"]) + 1) if previous else "1"
-        changes = compare(before, staged)
-        _stage_texts(staged, before, tables, statistics, content, version=version, digest=digest, changes=changes)
+        # Under another policy earlier versions may have shown what this one must not: their history goes.
+        shown = {name: content[name] for name in ("policy", "pseudonymised")}
+        comparable = previous is not None and all(previous.get(name) == value for name, value in shown.items())
+        changes = compare(before, staged) if comparable else Changes()
+        history = _history(before) if comparable else ""
+        _stage_texts(staged, tables, statistics, content, history=history, changes=changes, version=version)
+        write_json(
+            staged / "version.json",
+            {"version": version, "digest": digest, "schema_version": SCHEMA_VERSION, "tool": __version__, **shown},
+        )
+        _write_manifest(staged)
         files = _send(system, root, staged, old_files)
     return Publication(version, changed=True, files=files, changes=changes)
 
@@ -122,7 +131,9 @@ def _stage_tables(settings: Settings, staged: Path, policy: Policy, *, pseudonym
         schema = published_schema(table, full, policy)
         counts: dict[str, int] = {}
         for file in sorted((source / table).glob("*.parquet")):
-            rows: Iterable[Mapping[str, Any]] = read_rows(file)
+            rows: list[Mapping[str, Any]] = list(read_rows(file))
+            if not rows:  # `datasets` cannot load a split without rows
+                continue
             if replace:
                 rows = [replace.row(row) for row in rows]
             projected = project(rows, schema)
@@ -147,24 +158,22 @@ def _pseudonyms(settings: Settings) -> Pseudonyms:
 
 def _stage_texts(
     staged: Path,
-    before: Path,
     tables: list[TableFiles],
     statistics: Json,
     content: Mapping[str, Json],
     *,
-    version: str,
-    digest: str,
+    history: str,
     changes: Changes,
+    version: str,
 ) -> None:
     # Only this command needs it, and it takes seconds to load.
     from pipeline.dataset.croissant import croissant  # noqa: PLC0415
 
-    policy = Policy(content["policy"])
     card = data_card(
         tables,
         name=content["name"],
         version=version,
-        policy=policy,
+        policy=Policy(content["policy"]),
         pseudonymised=content["pseudonymised"],
         licence=content["licence"],
         statistics=statistics,
@@ -172,15 +181,25 @@ def _stage_texts(
     write_text(staged / "README.md", card)
     write_json(staged / "statistics.json", statistics)
     write_json(staged / "croissant.json", croissant(tables, content["tables"], name=content["name"], version=version))
-    write_json(
-        staged / "version.json",
-        {"version": version, "digest": digest, "schema_version": SCHEMA_VERSION, "tool": __version__},
-    )
+    write_text(staged / "CHANGES.md", describe(changes, version) + history)
+
+
+def _history(before: Path) -> str:
+    """The sections of earlier versions."""
     earlier = before / "CHANGES.md"
-    history = earlier.read_text("utf-8").partition("\n## ")[2] if earlier.exists() else ""
-    write_text(staged / "CHANGES.md", describe(changes, version) + (f"\n## {history}" if history else ""))
+    sections = earlier.read_text("utf-8").partition("\n## ")[2] if earlier.exists() else ""
+    return f"\n## {sections}" if sections else ""
+
+
+def _write_manifest(staged: Path) -> None:
     sums = "".join(f"{digest_file(staged / path)}  {path}\n" for path in _listed(staged))
     write_text(staged / MANIFEST, sums)
+
+
+def _statistics(settings: Settings) -> dict[str, Json]:
+    """What is counted, without the names of conversations."""
+    found = read_json(settings.benchmark_dir / "statistics.json")
+    return {name: value for name, value in found.items() if name != "missing_conversations"}
 
 
 def _fetch(system: Any, root: str, before: Path) -> set[str]:
