@@ -1,51 +1,53 @@
-"""Asset checks: what the library found, as passed, warning or error."""
+"""Asset checks: what the library found, as passed, warning or error, over the whole set."""
 
 # No postponed annotations here: Dagster reads those of a step, a check, a sensor as classes.
 from collections.abc import Sequence
 
 import dagster as dg
 
-from assets.partitions import CONVERSATIONS
+from assets.metadata import Problem, problem_table
 from assets.resources import Project
 from pipeline.dataset.checks import groups_across_splits
-from pipeline.station import Record, State
+from pipeline.station import Record, State, Workspace
 
 __all__ = ["CONVERSATION_CHECKS", "DATASET_CHECKS", "NOTHING_MISSING", "evaluate"]
 
 _WHOLE = dg.AssetCheckSpec(
-    "whole",
-    asset="source",
-    partitions_def=CONVERSATIONS,
-    description="The recording can be read, and has the length that it says.",
+    "recordings_whole", asset="source", description="Every recording can be read and is as long as it says."
 )
 _FINDINGS = dg.AssetCheckSpec(
-    "findings",
+    "annotation_rules",
     asset="annotations",
-    partitions_def=CONVERSATIONS,
-    description="The annotation keeps the rules. Errors stop the conversation; warnings and remarks are counted.",
-)
-NOTHING_MISSING = dg.AssetCheckSpec(
-    "nothing_missing",
-    asset=["benchmark", "conversations"],
-    description="Every conversation is in the tables.",
+    description="Every annotation keeps the rules. An error stops its conversation; warnings and remarks do not.",
 )
 CONVERSATION_CHECKS: Sequence[dg.AssetCheckSpec] = (_WHOLE, _FINDINGS)
-"""Told for each conversation by the step that builds it."""
+"""Told by the step that builds conversations, each time over all conversations, built now or before."""
+
+NOTHING_MISSING = dg.AssetCheckSpec(
+    "nothing_missing", asset=["benchmark", "conversations"], description="Every conversation is in the tables."
+)
+"""Told by the step that builds the tables."""
 
 
-def evaluate(check: dg.AssetCheckSpec, record: Record, partition: str) -> dg.AssetCheckEvaluation:
-    """Whether a conversation passes, by the record of the station that was looked at."""
-    counts = dict((record.summary or {}).get("findings", {}))
-    warned = record.state is State.DONE and counts.get("warning", 0) > 0
-    failed = record.state is State.FAILED
+def evaluate(check: dg.AssetCheckSpec, workspaces: Sequence[Workspace]) -> dg.AssetCheckEvaluation:
+    """Whether all conversations pass, by the records of the station that is looked at."""
+    station = check.asset_key.path[-1]
+    records = {workspace.conversation.id: Record.read(workspace.record(station)) for workspace in workspaces}
+    failed = [
+        Problem(name, station, record.reason or "", record.hint)
+        for name, record in records.items()
+        if record.state is State.FAILED
+    ]
+    counts: dict[str, int] = {}
+    for record in records.values():
+        for severity, count in (record.summary or {}).get("findings", {}).items():
+            counts[severity] = counts.get(severity, 0) + count
     return dg.AssetCheckEvaluation(
         asset_key=check.asset_key,
         check_name=check.name,
-        partition=partition,
-        passed=not (failed or warned),
+        passed=not failed and not counts.get("warning"),
         severity=dg.AssetCheckSeverity.ERROR if failed else dg.AssetCheckSeverity.WARN,
-        description=record.reason,
-        metadata=counts,
+        metadata={**counts, **({"problems": problem_table(failed)} if failed else {})},
     )
 
 

@@ -81,7 +81,6 @@ def conversation_assets(line: Sequence[Station]) -> dg.AssetsDefinition:
         context: dg.AssetExecutionContext, config: BuildOptions, project: Project
     ) -> Iterator[Event]:
         chosen = {key.path[-1] for key in context.selected_asset_keys}
-        asked = [check for check in checks if check.key in context.selected_asset_check_keys]
         known = {workspace.conversation.key: workspace for workspace in project.found().workspaces}
         problems: list[Problem] = []
         for number, key in enumerate(context.partition_keys, start=1):
@@ -94,10 +93,10 @@ def conversation_assets(line: Sequence[Station]) -> dg.AssetsDefinition:
                 problem = _problem(outcome)
                 problems += [problem] if problem else []
                 yield _event(outcome, problem, workspace)
-                for check in asked:
-                    if check.asset_key.path[-1] == outcome.station:
-                        yield evaluate(check, outcome.record, key)
             context.log.info("%d of %d: %s", number, len(context.partition_keys), _in_words(outcomes))
+        for check in checks:
+            if check.key in context.selected_asset_check_keys:
+                yield evaluate(check, list(known.values()))
         if problems:
             raise _failure(problems, len(context.partition_keys))
 

@@ -33,10 +33,11 @@ class DatasetOptions(dg.Config):
 
 def _spec(table: str) -> dg.AssetSpec:
     task = table in TASKS
+    title = TABLE_TITLES[table][:1].upper() + TABLE_TITLES[table][1:]
     return dg.AssetSpec(
         dg.AssetKey([_FOLDER, table]),
         deps=[dg.AssetKey([_FOLDER, "rows"])] if task else _DEPS[table],
-        description=f"{TABLE_TITLES[table].capitalize()}.\n\nFiles: `{_FOLDER}/{table}/<split>.parquet`.",
+        description=f"{title}{'' if title.endswith('?') else '.'}\n\nFiles: `{_FOLDER}/{table}/<split>.parquet`.",
         group_name="tasks" if task else "tables",
         kinds={"parquet"},
         metadata={"dagster/column_schema": column_schema(TABLES[table])},
