@@ -41,7 +41,8 @@ def _spec(table: str) -> dg.AssetSpec:
         group_name="tasks" if task else "tables",
         kinds={"parquet"},
         metadata={"dagster/column_schema": column_schema(TABLES[table])},
-        automation_condition=dg.AutomationCondition.eager(),
+        # One table decides for all, as all are made together; this one waits for every conversation.
+        automation_condition=dg.AutomationCondition.eager() if table == "conversations" else None,
     )
 
 
@@ -51,7 +52,6 @@ _STATISTICS = dg.AssetSpec(
     description=f"Counts of everything in the data set, by scenario and split.\n\nFile: `{_FOLDER}/statistics.json`.",
     group_name="tables",
     kinds={"json"},
-    automation_condition=dg.AutomationCondition.eager(),
 )
 
 

@@ -6,14 +6,17 @@ python -m pipeline.annotation.schema
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+
+from pydantic import BaseModel
 
 from pipeline.annotation.model import Annotation, Row
 from pipeline.store import Json, write_text
 
 __all__ = ["SCHEMAS", "schema_text"]
 
-SCHEMAS = {"row": Row, "conversation": Annotation}
+SCHEMAS: Mapping[str, type[BaseModel]] = {"row": Row, "conversation": Annotation}
 """Name of the file, without ``.schema.json``, to the model it describes."""
 
 
