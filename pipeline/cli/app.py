@@ -10,6 +10,7 @@ import typer
 
 from pipeline import __version__
 from pipeline.cli.add import add
+from pipeline.cli.audit import audit, compare
 from pipeline.cli.build import build, dataset, status
 from pipeline.cli.console import print_error, print_json
 from pipeline.cli.doctor import doctor
@@ -31,7 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (add, build, status, validate, dataset, publish, doctor, ui):
+for command in (add, build, status, validate, dataset, publish, audit, compare, doctor, ui):
     app.command()(command)
 app.add_typer(importer, name="import")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -11,11 +12,12 @@ from rich.text import Text
 from pipeline.build import ANNOTATION_STATIONS, build_conversation, find_workspaces, select, stations, worst_state
 from pipeline.cli.console import JsonOption, err, out, print_error, print_json, print_table, progress, state_text
 from pipeline.dataset.build import DatasetReport, build_dataset
+from pipeline.dataset.figures import write_figures
 from pipeline.errors import RescueError
 from pipeline.settings import Settings, load_settings
 from pipeline.speech.models import Models
 from pipeline.station import Outcome, Record, State, Workspace, status_of
-from pipeline.store import Json
+from pipeline.store import Json, read_json
 
 __all__ = ["build", "dataset", "status"]
 
@@ -120,9 +122,13 @@ def _dataset(
     workspaces: Sequence[Workspace], settings: Settings, *, allow_missing: bool
 ) -> tuple[DatasetReport | None, RescueError | None]:
     try:
-        return build_dataset(workspaces, settings, allow_missing=allow_missing), None
+        report = build_dataset(workspaces, settings, allow_missing=allow_missing)
     except RescueError as error:
         return None, error
+    if report.ran and find_spec("matplotlib"):
+        statistics = read_json(settings.benchmark_dir / "statistics.json")
+        write_figures(statistics, settings.benchmark_dir / "figures")
+    return report, None
 
 
 def _any_failed(outcomes: dict[str, list[Outcome]]) -> bool:

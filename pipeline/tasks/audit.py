@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from pipeline.schemas import TASKS, read_rows
 from pipeline.tasks.render import Mode, Prompt, RenderOptions, batches, render
 
 __all__ = [
@@ -145,6 +147,31 @@ def all_options(context_sizes: Iterable[int | None] = (None, 0, 1, 3)) -> list[R
         for current in (False, True)
         for order in ("fixed", "shuffled")
     ]
+
+
+def audit_built(benchmark: Path, *, limit: int | None = None) -> tuple[list[Leak], int]:
+    """Audit the instances of a built data set in every way of showing and in requests of several sizes.
+
+    Args:
+        benchmark: The folder with the tables.
+        limit: Instances of each task at most, the first ones.
+
+    Returns:
+        The leaks, and how many instances were looked at.
+    """
+    rows: dict[str, list[RowValue]] = {}
+    for file in sorted((benchmark / "rows").glob("*.parquet")):
+        for row in read_rows(file):
+            rows.setdefault(row["conversation_id"], []).append(row)
+    leaks: list[Leak] = []
+    checked = 0
+    for task in TASKS:
+        listed = [item for file in sorted((benchmark / task).glob("*.parquet")) for item in read_rows(file)][:limit]
+        checked += len(listed)
+        leaks += audit_instances(listed, rows, all_options())
+        leaks += audit_batches(listed, (2, 10))
+        leaks += audit_ids(listed)
+    return leaks, checked
 
 
 def _look(instance: Instance, text: str, last: int) -> list[Leak]:
