@@ -15,7 +15,7 @@ from pipeline.annotation.model import Annotation, Row
 from pipeline.annotation.normalize import normalize_rows
 from pipeline.conversation import Conversation, Scenario
 from pipeline.errors import InputError
-from pipeline.store import Json, write_json
+from pipeline.store import Json, write_text
 
 __all__ = ["Loaded", "annotation_of", "load_annotation", "read_annotation", "save_annotation"]
 
@@ -94,7 +94,7 @@ def read_annotation(path: Path) -> Annotation:
 
 def save_annotation(path: Path, annotation: Annotation) -> None:
     """Write an annotation as our JSON, atomically."""
-    write_json(path, annotation.model_dump(mode="json"))
+    write_text(path, annotation.model_dump_json(indent=2) + "\n")
 
 
 def _read(path: Path, conversation_id: str) -> Mapping[str, Json]:
