@@ -29,7 +29,7 @@ NOTHING_MISSING = dg.AssetCheckSpec(
 """Told by the step that builds the tables."""
 
 
-def evaluate(check: dg.AssetCheckSpec, workspaces: Sequence[Workspace]) -> dg.AssetCheckEvaluation:
+def evaluate(check: dg.AssetCheckSpec, workspaces: Sequence[Workspace]) -> dg.AssetCheckResult:
     """Whether all conversations pass, by the records of the station that is looked at."""
     station = check.asset_key.path[-1]
     records = {workspace.conversation.id: Record.read(workspace.record(station)) for workspace in workspaces}
@@ -42,7 +42,7 @@ def evaluate(check: dg.AssetCheckSpec, workspaces: Sequence[Workspace]) -> dg.As
     for record in records.values():
         for severity, count in (record.summary or {}).get("findings", {}).items():
             counts[severity] = counts.get(severity, 0) + count
-    return dg.AssetCheckEvaluation(
+    return dg.AssetCheckResult(
         asset_key=check.asset_key,
         check_name=check.name,
         passed=not failed and not counts.get("warning"),

@@ -22,7 +22,7 @@ from pipeline.station import Outcome, State, Station, Workspace
 
 __all__ = ["RECORDING", "BuildOptions", "conversation_assets"]
 
-Event: TypeAlias = dg.AssetMaterialization | dg.AssetObservation | dg.AssetCheckEvaluation
+Event: TypeAlias = dg.AssetMaterialization | dg.AssetObservation | dg.AssetCheckResult
 
 RECORDING = dg.AssetSpec(
     "recording",
@@ -146,15 +146,18 @@ def _event(outcome: Outcome, problem: Problem | None, workspace: Workspace) -> E
 
 
 def _in_words(outcomes: Sequence[Outcome]) -> str:
-    made = [f"{outcome.station} {outcome.seconds:.1f} s" for outcome in outcomes if outcome.ran]
-    return f"{outcomes[0].conversation_id}: {', '.join(made) or 'everything is current'}"
+    """A line for the log: names and times only, nothing of what is said or annotated."""
+    made = [f"{item.station} {item.seconds:.1f} s" for item in outcomes if item.ran and item.state is State.DONE]
+    failed = [f"{item.station} failed" for item in outcomes if item.state is State.FAILED]
+    return f"{outcomes[0].conversation_id}: {', '.join([*made, *failed]) or 'everything is current'}"
 
 
 def _failure(problems: Sequence[Problem], total: int) -> dg.Failure:
-    failed = {problem.conversation for problem in problems}
-    first = "; ".join(str(problem) for problem in problems[:3])
+    # What only waits for another station follows from these; the table has everything.
+    first = {problem.conversation: str(problem) for problem in reversed(problems)}
+    told = "; ".join(list(reversed(first.values()))[:3])
     return dg.Failure(
-        f"{len(failed)} of {total} conversations could not be finished, the others are done. {first}",
+        f"{len(first)} of {total} conversations could not be finished, the others are done. {told}",
         metadata={"problems": problem_table(problems)},
         allow_retries=False,
     )

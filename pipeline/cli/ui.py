@@ -83,9 +83,11 @@ def _serve(port: int, environment: dict[str, str]) -> int:
     """Run Dagster until it ends or the user ends it; exit code 0 if the user did."""
     command = [sys.executable, "-m", "dagster", "dev", "-m", "assets.definitions"]
     command += ["-h", _HOST, "-p", str(port), "--log-level", "warning"]
+    # Before the start: the background job of a script ignores Ctrl-C, and what it starts would inherit that.
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, signal.default_int_handler)
     # A group of its own, so that Ctrl-C reaches it once, from here, and nothing of it stays behind.
     server = subprocess.Popen(command, env=environment, start_new_session=True)
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         _wait_until_open(server, port)
         out.print(Text(f"the workbench is at http://{_HOST}:{port}/asset-groups  (stop it with Ctrl-C)"))
@@ -112,7 +114,7 @@ def _wait_until_open(server: subprocess.Popen[bytes], port: int) -> None:
 def _end(server: subprocess.Popen[bytes]) -> None:
     """Ask it to end, wait, and end what is left of its group."""
     with suppress(ProcessLookupError):
-        server.send_signal(signal.SIGINT)
+        server.terminate()
         with suppress(subprocess.TimeoutExpired):
             server.wait(_STOP_SECONDS)
         os.killpg(server.pid, signal.SIGKILL)
