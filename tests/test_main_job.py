@@ -17,7 +17,8 @@ import pytest
 from pipeline.demo import fetch_demo
 from tests.conftest import REPOSITORY
 
-pytestmark = pytest.mark.slow
+# The whole demo through real models: minutes on a busy machine with two cores.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(2400)]
 
 DEMO = ("phone_call", "public_address", "role_play")
 TASKS = ("itp", "rpp", "stp", "ssp", "er", "vp")
