@@ -15,14 +15,14 @@ setup: .venv/.ready ## Make the environment in .venv
 	@sh scripts/setup.sh
 
 demo: setup ## Build the three demo conversations and their benchmark
-	-@$(BIN)/python -m pipeline.demo
+	-@$(BIN)/python -m pipeline.demo # without a network the demo that is in the repository is built all the same
 	@$(BIN)/rescue build
 	@echo
 	@echo "Look at it:   $(BIN)/rescue status        what was made, and why something was not"
-	@echo "              $(BIN)/rescue ui            every step as a picture, in the browser"
+	@echo "              $(BIN)/rescue ui            the steps as a picture, in the browser"
 	@echo "              data/conversations/         turns, subtitles, rows of each conversation"
 	@echo "              data/benchmark/             the tables; for example"
-	@echo "  $(BIN)/python -c \"import pyarrow.parquet as pq; print(pq.read_table('data/benchmark/rpp/test.parquet').to_pandas())\""
+	@echo "  $(BIN)/python -c \"import pyarrow.parquet as pq; print(pq.read_table('data/benchmark/rpp/test.parquet', columns=['row_index', 'label']).to_pandas())\""
 
 test: setup check ## Lint, check types, and run all tests
 	-@$(BIN)/python -m pipeline.demo
@@ -41,5 +41,5 @@ requirements: ## Pin again what pyproject.toml asks for
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --all-extras pyproject.toml -o requirements/all.txt
 	for name in uv ffmpeg demo; do uv pip compile -q --no-deps --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header requirements/$$name.in -o requirements/$$name.txt; done
 
-clean: ## Remove everything made, but not the environment
-	rm -rf data .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean: ## Remove test and lint caches; data/ is yours and stays
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis

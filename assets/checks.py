@@ -8,9 +8,15 @@ import dagster as dg
 from assets.metadata import Problem, problem_table
 from assets.resources import Project
 from pipeline.dataset.checks import groups_across_splits
+from pipeline.dataset.published import compare_with_published
+from pipeline.schemas import TASKS
 from pipeline.station import Record, State, Workspace
+from pipeline.store import read_json
+from pipeline.tasks.audit import audit_built
 
 __all__ = ["CONVERSATION_CHECKS", "DATASET_CHECKS", "NOTHING_MISSING", "evaluate"]
+
+_AUDITED = 50
 
 _WHOLE = dg.AssetCheckSpec(
     "recordings_whole", asset="source", description="Every recording can be read and is as long as it says."
@@ -64,4 +70,38 @@ def no_group_across_splits(project: Project) -> dg.AssetCheckResult:
     )
 
 
-DATASET_CHECKS: Sequence[dg.AssetChecksDefinition] = (no_group_across_splits,)
+@dg.asset_check(
+    asset=["benchmark", "statistics"],
+    additional_deps=[["benchmark", task] for task in TASKS],
+    description="No prompt shows its answer or a later row, and no id tells the class: looked at in every mode, for "
+    f"up to {_AUDITED} instances of a task. `rescue audit` looks at all.",
+)
+def no_leaks(project: Project) -> dg.AssetCheckResult:
+    """Run the audit on a part of the instances."""
+    leaks, checked = audit_built(project.settings.benchmark_dir, limit=_AUDITED)
+    found = [Problem(leak.instance_id, leak.task, f"{leak.kind}: {leak.detail}", None) for leak in leaks[:20]]
+    return dg.AssetCheckResult(
+        passed=not leaks,
+        metadata={"instances": checked, "leaks": len(leaks), **({"first": problem_table(found)} if found else {})},
+    )
+
+
+@dg.asset_check(
+    asset=["benchmark", "statistics"],
+    description="Where the published conversations are all in, their figures are those of the published tables.",
+)
+def as_published(project: Project) -> dg.AssetCheckResult:
+    """Compare with the published tables, cell by cell."""
+    cells = compare_with_published(read_json(project.settings.benchmark_dir / "statistics.json"))
+    whole = all(cell.equal for cell in cells if cell.figure == "conversations")
+    other = [f"{cell.figure}, {cell.scenario}: {cell.built} for {cell.published}" for cell in cells if not cell.equal]
+    if not whole:
+        return dg.AssetCheckResult(passed=True, metadata={"compared": "no: these are not the published conversations"})
+    return dg.AssetCheckResult(
+        passed=not other,
+        severity=dg.AssetCheckSeverity.WARN,
+        metadata={"equal": len(cells) - len(other), "other": dg.MetadataValue.json(other)},
+    )
+
+
+DATASET_CHECKS: Sequence[dg.AssetChecksDefinition] = (no_group_across_splits, no_leaks, as_published)

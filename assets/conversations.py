@@ -17,7 +17,7 @@ from assets.metadata import Problem, column_schema, data_version, outcome_metada
 from assets.partitions import CONVERSATIONS
 from assets.resources import Project
 from pipeline.build import build_conversation
-from pipeline.schemas import ROWS, TURNS, WORDS
+from pipeline.schemas import CUES, ROWS, TURNS, WORDS
 from pipeline.station import Outcome, State, Station, Workspace
 
 __all__ = ["RECORDING", "BuildOptions", "conversation_assets"]
@@ -52,8 +52,10 @@ _PLACES: Mapping[str, _Place] = {
     "turns": _Place("speech", ("parquet", "webvtt")),
     "annotations": _Place("annotation", ("json",)),
     "rows": _Place("annotation", ("parquet",)),
+    "cues": _Place("picture", ("opencv", "parquet")),
+    "clips": _Place("picture", ("ffmpeg",)),
 }
-_TABLES = {"words": WORDS, "turns": TURNS, "rows": ROWS}
+_TABLES = {"words": WORDS, "turns": TURNS, "rows": ROWS, "cues": CUES}
 
 
 class BuildOptions(dg.Config):

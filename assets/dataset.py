@@ -10,6 +10,7 @@ from assets.metadata import column_schema, shown_path
 from assets.resources import Project
 from pipeline.dataset.build import TABLES, build_dataset
 from pipeline.dataset.card import TABLE_TITLES
+from pipeline.dataset.figures import keep_figures
 from pipeline.errors import RescueError
 from pipeline.schemas import TASKS
 from pipeline.store import read_json
@@ -49,7 +50,8 @@ def _spec(table: str) -> dg.AssetSpec:
 _STATISTICS = dg.AssetSpec(
     dg.AssetKey([_FOLDER, "statistics"]),
     deps=[dg.AssetKey([_FOLDER, table]) for table in TABLES],
-    description=f"Counts of everything in the data set, by scenario and split.\n\nFile: `{_FOLDER}/statistics.json`.",
+    description=f"Counts of everything in the data set, by scenario and split.\n\nFiles: `{_FOLDER}/statistics.json`, "
+    f"the same as a table in `{_FOLDER}/statistics.parquet`, and as pictures in `{_FOLDER}/figures`.",
     group_name="tables",
     kinds={"json"},
 )
@@ -67,7 +69,8 @@ def benchmark(
     """Build all tables, unless they are current."""
     settings = project.settings
     try:
-        report = build_dataset(project.found().workspaces, settings, allow_missing=config.allow_missing)
+        found = project.found()
+        report = build_dataset(found.workspaces, settings, problems=found.problems, allow_missing=config.allow_missing)
     except RescueError as error:
         hint = "repair them, or launch this again with `allow_missing: true` in the launchpad"
         raise dg.Failure(error.message, metadata={"try": hint}, allow_retries=False) from error
@@ -79,9 +82,11 @@ def benchmark(
             metadata={"dagster/row_count": report.tables[table], "made now": report.ran, "folder": folder},
         )
     file = settings.benchmark_dir / "statistics.json"
+    figures = keep_figures(settings.benchmark_dir) or []
     statistics = {"statistics": dg.MetadataValue.json(read_json(file))}
     yield dg.MaterializeResult(
-        asset_key=_STATISTICS.key, metadata={"made now": report.ran, "file": shown_path(file, settings), **statistics}
+        asset_key=_STATISTICS.key,
+        metadata={"made now": report.ran, "file": shown_path(file, settings), "figures": len(figures), **statistics},
     )
     yield dg.AssetCheckResult(
         asset_key=NOTHING_MISSING.asset_key,

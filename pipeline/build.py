@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from pipeline.annotation.stations import AnnotationsStation
+from pipeline.clips.stations import ClipsStation
 from pipeline.conversation import closest, discover
 from pipeline.errors import RescueError, UsageError
 from pipeline.join.stations import RowsStation
@@ -15,6 +16,7 @@ from pipeline.speech.models import Models
 from pipeline.speech.stations import SpeakersStation, TurnsStation, WordsStation
 from pipeline.station import Outcome, Record, State, Station, Workspace
 from pipeline.store import write_json
+from pipeline.vision.stations import CuesStation
 
 __all__ = [
     "ANNOTATION_STATIONS",
@@ -45,6 +47,8 @@ def stations(models: Models) -> tuple[Station, ...]:
         TurnsStation(),
         AnnotationsStation(),
         RowsStation(),
+        CuesStation(),
+        ClipsStation(),
     )
 
 

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 import yaml
@@ -56,6 +56,9 @@ class Scenario(StrEnum):
         return self.value.capitalize()
 
 
+_LONGEST_NAME = 255
+
+
 class SpeakerBounds(BaseModel):
     """How many people speak, as bounds for diarization."""
 
@@ -86,7 +89,7 @@ class Conversation(BaseModel):
     """A line for people."""
     scenario: Scenario | None = None
     """Needed once there are annotations."""
-    group: str | None = None
+    group: Name | None = None
     """The couple or family; its conversations stay on one side of a split. Default: the id up to its last ``/``."""
     participants: tuple[Name, ...] = ()
     """The people who take part, without the therapist."""
@@ -108,11 +111,25 @@ class Conversation(BaseModel):
     def _exact_count(cls, value: Any) -> Any:
         return {"min": value, "max": value} if isinstance(value, int) else value
 
+    @field_validator("media", "subtitles", "annotations")
+    @classmethod
+    def _inside_its_folder(cls, name: str | None) -> str | None:
+        # A folder that came from somebody else must not bring in other files of this machine.
+        if name is not None and (not name or PurePath(name).is_absolute() or ".." in PurePath(name).parts):
+            msg = f"{name!r} is no file of the conversation's own folder; copy the file there, or link it there"
+            raise ValueError(msg)
+        if name is not None and any(len(part.encode()) > _LONGEST_NAME for part in PurePath(name).parts):
+            msg = f"the file name is longer than {_LONGEST_NAME} bytes"
+            raise ValueError(msg)
+        return name
+
     @field_validator("participants")
     @classmethod
     def _closed_and_distinct(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        if THERAPIST in names:
-            msg = f"participants leave {THERAPIST!r} out; say `therapist: true` instead"
+        roles = {role.casefold() for role in (THERAPIST, *(scenario.group_label for scenario in Scenario))}
+        taken = next((name for name in names if name.casefold() in roles), None)
+        if taken is not None:
+            msg = f"{taken!r} is a role, no participant; for a therapist say `therapist: true`"
             raise ValueError(msg)
         if len(set(names)) < len(names):
             msg = "participants are listed twice"
@@ -167,7 +184,10 @@ def load_conversation(folder: Path) -> Conversation:
         hint = f"use `rescue add MEDIA`, or write {CONVERSATION_FILE} by hand (raw_video/README.md shows how)"
         msg = "the folder has no conversation.yaml"
         raise InputError(msg, conversation=name, file=source, hint=hint) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except OSError as error:
+        msg = f"the file cannot be read: {error.strerror}"
+        raise InputError(msg, conversation=name, file=source) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that does not exist is a ValueError
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}" if mark else None
         msg = f"the file is not YAML: {getattr(error, 'problem', None) or error}"

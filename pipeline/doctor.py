@@ -143,7 +143,7 @@ def _folders(settings: Settings) -> Check:
     nearest = next(
         folder for folder in (settings.data.absolute(), *settings.data.absolute().parents) if folder.exists()
     )
-    if not os.access(nearest, os.W_OK):
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
         return Check("folders", Level.ERROR, f"{settings.data} cannot be written", "set RESCUE_DATA to another folder")
     return Check("folders", Level.OK, f"recordings in {settings.raw}, results in {settings.data}")
 

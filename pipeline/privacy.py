@@ -16,6 +16,7 @@ _PRIVATE = {
     "DAGSTER_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
+    "ORT_DISABLE_TELEMETRY": "1",  # onnxruntime: else it sends events from native code and leaves an id in the home
     "PYANNOTE_METRICS_ENABLED": "0",
 }
 _OFFLINE = {"HF_DATASETS_OFFLINE": "1", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}

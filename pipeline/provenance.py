@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from pipeline import __version__
-from pipeline.store import Json, digest_file, digest_json, write_text
+from pipeline.store import Json, atomic_path, digest_file, digest_json
 
 __all__ = ["DigestCache", "Provenance", "package_versions"]
 
@@ -99,5 +99,6 @@ class DigestCache:
     def save(self) -> None:
         """Write the cache if it changed."""
         if self._dirty:
-            write_text(self._path, json.dumps(self._known, sort_keys=True))
+            with atomic_path(self._path, flush=False) as temporary:
+                temporary.write_text(json.dumps(self._known, sort_keys=True), encoding="utf-8")
             self._dirty = False

@@ -18,11 +18,14 @@ from pipeline.store import atomic_path
 
 __all__ = [
     "CONVERSATIONS",
+    "CUES",
     "ROWS",
     "SCHEMA_VERSION",
+    "STATISTICS",
     "TASKS",
     "TURNS",
     "WORDS",
+    "list_of",
     "read_rows",
     "read_table",
     "table_of",
@@ -33,13 +36,14 @@ SCHEMA_VERSION = "1"
 """Raised with every change of a column; stored in the metadata of every file."""
 
 
-def _list(kind: pa.DataType) -> pa.DataType:
+def list_of(kind: pa.DataType) -> pa.DataType:
+    """A list of a type."""
     # Parquet names the item of a list so; with another name a schema would not equal the one read back.
     return pa.list_(pa.field("element", kind))
 
 
-_names = _list(pa.string())
-_described = _list(pa.struct([("person", pa.string()), ("description", pa.string())]))
+_names = list_of(pa.string())
+_described = list_of(pa.struct([("person", pa.string()), ("description", pa.string())]))
 
 
 def _schema(name: str, fields: Iterable[tuple[str, pa.DataType]], *, required: Iterable[str]) -> pa.Schema:
@@ -87,7 +91,7 @@ TURNS = _schema(
         ("word_count", pa.int32()),
         ("confidence", pa.float32()),  # mean over words
         ("overlap", pa.float64()),  # seconds in which another speaker talks too
-        ("words", _list(_turn_word)),
+        ("words", list_of(_turn_word)),
         ("flags", _names),  # every decision that was a guess
     ],
     required=["conversation_id", "turn_index", "speaker", "start", "end", "text", "word_count", "overlap", "words"],
@@ -116,7 +120,7 @@ ROWS = _schema(
         ("utterance_type", pa.string()),
         (
             "background_dialogue",
-            _list(pa.struct([("speaker", pa.string()), ("target", _names), ("content", pa.string())])),
+            list_of(pa.struct([("speaker", pa.string()), ("target", _names), ("content", pa.string())])),
         ),
         ("tone_of_voice", pa.string()),
         ("body_posture", _described),
@@ -124,18 +128,18 @@ ROWS = _schema(
         ("self_directed_behavior", _described),
         (
             "interaction_behavior",
-            _list(pa.struct([("initiator", pa.string()), ("target", _names), ("description", pa.string())])),
+            list_of(pa.struct([("initiator", pa.string()), ("target", _names), ("description", pa.string())])),
         ),
         (
             "internal_emotion",
-            _list(
+            list_of(
                 pa.struct([("person", pa.string()), ("emotion_description", pa.string()), ("intensity", pa.float64())])
             ),
         ),
-        ("viewpoints_attitudes", _list(_viewpoint)),
+        ("viewpoints_attitudes", list_of(_viewpoint)),
         (
             "support_strategy",
-            _list(
+            list_of(
                 pa.struct(
                     [
                         ("provider", pa.string()),
@@ -149,10 +153,10 @@ ROWS = _schema(
         ("relation_label", pa.string()),  # resolved: therapist rows only
         ("relation_pattern", pa.string()),
         ("relation_pattern_reason", pa.string()),
-        ("relation_pattern_evidence_rows", _list(pa.int32())),
+        ("relation_pattern_evidence_rows", list_of(pa.int32())),
         ("relation_cycle_state", pa.string()),
         ("relation_cycle_reason", pa.string()),
-        ("relation_cycle_evidence_rows", _list(pa.int32())),
+        ("relation_cycle_evidence_rows", list_of(pa.int32())),
         # What the join adds; null where there is no media. It never changes a column above.
         ("machine_start", pa.float64()),  # first matched word, seconds
         ("machine_end", pa.float64()),  # last matched word, seconds
@@ -163,7 +167,7 @@ ROWS = _schema(
         ("text_error_rate", pa.float64()),  # word error rate of the recognised against the annotated text
         ("start_offset", pa.float64()),  # machine_start - start_time, seconds
         ("end_offset", pa.float64()),
-        ("words", _list(_turn_word)),  # the matched words
+        ("words", list_of(_turn_word)),  # the matched words
         ("join_flags", _names),
     ],
     required=[
@@ -185,6 +189,53 @@ ROWS = _schema(
         "viewpoints_attitudes",
         "support_strategy",
     ],
+)
+
+_face = pa.struct(
+    [
+        ("track", pa.int32()),  # one face within one shot, from 1
+        ("shot", pa.int32()),  # from 1
+        ("on_screen_share", pa.float64()),  # of the frames looked at, 0..1
+        ("size", pa.float64()),  # median height of the face over the height of the picture
+        ("x", pa.float64()),  # median centre, 0 left to 1 right
+        ("y", pa.float64()),  # 0 top to 1 bottom
+        ("lip_motion", pa.float64()),  # mean change of the lip gap while words are said, face heights a second
+        ("head_motion", pa.float64()),  # mean way of the face's centre, face heights a second
+        ("speaking_score", pa.float64()),  # 0..1, 0.5 where it speaks as likely as not
+        ("speaker", pa.string()),  # diarization label that the track was linked to
+        ("participant", pa.string()),  # who that label stands for
+    ]
+)
+
+CUES = _schema(
+    "cues",
+    [
+        ("conversation_id", pa.string()),
+        ("unit", pa.string()),  # turn or row
+        ("unit_index", pa.int32()),  # turn_index or row_index
+        ("start", pa.float64()),
+        ("end", pa.float64()),
+        ("speaker", pa.string()),  # diarization label; null where none is known
+        ("participant", pa.string()),  # who it stands for, by the speaker map of the join
+        ("shots", pa.int32()),  # shots it touches
+        ("cuts", list_of(pa.float64())),  # times of the cuts in it
+        ("picture_motion", pa.float64()),  # mean change between frames, cuts left out, 0..1 of the full range
+        ("frames", pa.int32()),  # frames looked at
+        ("most_faces", pa.int32()),  # at one time
+        ("faces", list_of(_face)),
+        ("speaking_track", pa.int32()),  # the face that is likely speaking; null where no lips move enough
+        ("speaking_score", pa.float64()),  # of that face
+        ("speaker_on_screen", pa.bool_()),  # whether a face linked to its speaker is seen; null where none is linked
+        ("pitch_median", pa.float64()),  # Hz; null where nothing is voiced
+        ("pitch_range", pa.float64()),  # Hz between the 5th and the 95th percentile
+        ("voiced_share", pa.float64()),  # of its frames of sound, 0..1
+        ("intensity", pa.float64()),  # mean power while words are said, dB relative to full scale
+        ("speech_rate", pa.float64()),  # words a second over the whole of it
+        ("pauses", pa.int32()),  # silences between its words of at least 0.25 s
+        ("pause_seconds", pa.float64()),
+        ("overlap_share", pa.float64()),  # of its length in which two or more speak, 0..1
+    ],
+    required=["conversation_id", "unit", "unit_index", "start", "end", "cuts", "faces", "frames", "shots"],
 )
 
 CONVERSATIONS = _schema(
@@ -238,9 +289,23 @@ TASKS: Mapping[str, pa.Schema] = {
         ("recent_emotion", pa.string()),
     ),
     "er": _task("er", ("emotion", pa.string()), ("intensity", pa.float64())),
-    "vp": _task("vp", ("viewpoints", _list(_viewpoint))),
+    "vp": _task("vp", ("viewpoints", list_of(_viewpoint))),
 }
 """Task name to the schema of its table."""
+
+
+STATISTICS = _schema(
+    "statistics",
+    [
+        ("split", pa.string()),  # null over all splits
+        ("figure", pa.string()),  # what is counted, for example rows, instances, transition_share
+        ("scenario", pa.string()),  # null over both
+        ("item", pa.string()),  # task, label or field, where the figure has one
+        ("to", pa.string()),  # the next label, the reason of an exclusion, the tenth of the conversation
+        ("value", pa.float64()),  # null where there is nothing to take a share of
+    ],
+    required=["figure"],
+)
 
 
 def table_of(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
@@ -286,9 +351,14 @@ def write_table(target: Path, table: pa.Table, schema: pa.Schema) -> None:
     Raises:
         pyarrow.ArrowInvalid: If the table does not fit the schema.
     """
-    with atomic_path(target) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
-        if table.num_rows:  # a row group without rows stops some readers
-            writer.write_table(table.cast(schema).combine_chunks(), row_group_size=65_536)
+    fitting = table if table.schema.equals(schema, check_metadata=True) else table.cast(schema)
+    # In one piece: a table has a hundred column parts, and each would be a small write.
+    content = pa.BufferOutputStream()
+    with pq.ParquetWriter(content, schema, compression="zstd") as writer:
+        if fitting.num_rows:  # a row group without rows stops some readers
+            writer.write_table(fitting.combine_chunks(), row_group_size=65_536)
+    with atomic_path(target) as temporary:
+        temporary.write_bytes(content.getvalue())
 
 
 def read_table(source: Path) -> pa.Table:
@@ -298,7 +368,8 @@ def read_table(source: Path) -> pa.Table:
         InputError: If it is missing or no Parquet file.
     """
     try:
-        return pq.ParquetFile(source).read()
+        # Files of a conversation are small: threads cost more than they bring.
+        return pq.ParquetFile(source).read(use_threads=False)
     except FileNotFoundError as error:
         msg = "the table is missing"
         raise InputError(msg, file=source, hint="run `rescue build`") from error

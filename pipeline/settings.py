@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -24,6 +24,8 @@ from pipeline.errors import UsageError
 from pipeline.tasks.base import TaskOptions
 
 __all__ = [
+    "ClipSettings",
+    "CueSettings",
     "DatasetSettings",
     "DiarizationSettings",
     "MediaSettings",
@@ -96,11 +98,49 @@ class TurnSettings(_Section):
     """Seconds within which a word that no speaker covers goes to the nearest one."""
 
 
+class CueSettings(_Section):
+    """What is seen and how it sounds, turn by turn."""
+
+    frame_rate: float = Field(default=12.5, gt=0, le=60)
+    """Frames looked at a second. Lips open and close about four times a second: under ten, their motion is missed."""
+    longest_side: int = Field(default=640, ge=128)
+    """Pixels; larger pictures are made smaller before they are looked at."""
+    detect_every: int = Field(default=6, ge=1)
+    """A search for new faces every so many frames; in between known faces are followed."""
+    face_confidence: float = Field(default=0.6, gt=0, lt=1)
+    """Confidence, 0 to 1, from which something counts as a face."""
+    lip_motion: float = Field(default=0.06, gt=0)
+    """Change of the lip gap, in face heights a second, at which a face speaks as likely as not."""
+    cut_threshold: float = Field(default=27.0, gt=0)
+    """Change of colour and brightness between two frames, 0 to 255, that counts as a cut."""
+
+
+class ClipSettings(_Section):
+    """The clip of each row."""
+
+    enabled: bool = True
+    """Cut them where there is video."""
+    padding: float = Field(default=0.0, ge=0)
+    """Seconds added before and after the row."""
+    longest_side: int = Field(default=1280, ge=64)
+    """Pixels; larger pictures are made smaller."""
+    crf: int = Field(default=20, ge=0, le=51)
+    """Quality of H.264: 0 is lossless, 51 the worst."""
+    preset: str = "veryfast"
+    """Speed of H.264, as x264 names it."""
+    sheet_frames: int = Field(default=8, ge=1, le=64)
+    """Pictures on the contact sheet, evenly spread."""
+    sheet_width: int = Field(default=320, ge=32, multiple_of=2)
+    """Pixels of one picture on it."""
+    faces: Literal["shown", "pixelated", "blurred"] = "shown"
+    """Make faces hard to recognise, for sharing. Faces that are not found stay as they are: look before you share."""
+
+
 class SplitScheme(_Section):
     """Shares of a named split scheme, for example ``{"train": 0.6, "dev": 0.2, "test": 0.2}``."""
 
-    shares: dict[str, float]
-    """Split to share of the groups."""
+    shares: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")], Annotated[float, Field(ge=0, le=1)]]
+    """Split to share of the groups. Names are letters, digits and underscores: they become file names."""
     pinned: dict[str, str] = Field(default_factory=dict)
     """Conversation or group id to split: overrides the hash."""
 
@@ -144,6 +184,8 @@ class Settings(BaseSettings):
     recognition: RecognitionSettings = RecognitionSettings()
     diarization: DiarizationSettings = DiarizationSettings()
     turns: TurnSettings = TurnSettings()
+    cues: CueSettings = CueSettings()
+    clips: ClipSettings = ClipSettings()
     dataset: DatasetSettings = DatasetSettings()
     tasks: TaskOptions = TaskOptions()
 

@@ -224,6 +224,9 @@ class Station(ABC):
         except SkipStation as skip:
             record = Record(State.SKIPPED, reason=skip.message, hint=skip.hint)
             return self._finish(workspace, record, previous, started)
+        except (OSError, RescueError) as error:  # an input that cannot even be looked at
+            record = Record(State.FAILED, reason=str(error), error=type(error).__name__)
+            return self._finish(workspace, record, previous, started)
         record = self._attempt(workspace, digests, provenance)
         return self._finish(workspace, record, previous, started)
 

@@ -18,12 +18,16 @@ Json: TypeAlias = Any
 
 
 @contextmanager
-def atomic_path(target: Path) -> Iterator[Path]:
+def atomic_path(target: Path, *, flush: bool = True) -> Iterator[Path]:
     """A temporary path beside ``target`` that becomes ``target`` when the block ends well.
 
-    Guarantee: ``target`` is either as before or complete, also after ``kill -9`` or a power cut: the content is flushed
-    before the rename, and the folder after it. When the block raises, nothing is left behind. Scope: one file, one
-    file system; two writers of the same target do not mix, the last one wins.
+    Guarantee: ``target`` is either as before or complete, also after ``kill -9`` or a power cut, since the content is
+    flushed before the rename; a power cut may undo a rename, never half of it. When the block raises, nothing is left
+    behind. Scope: one file, one file system; two writers of the same target do not mix, the last one wins.
+
+    Args:
+        target: The file to write; its folder is made.
+        flush: Wait for the disk. Without it a power cut may leave an empty file: for caches only.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     # The suffix is kept because ffmpeg and others choose the format by it.
@@ -33,10 +37,10 @@ def atomic_path(target: Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o666 & ~_umask())
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
+        if flush:
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())
         temporary.replace(target)
-        _sync_folder(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -84,11 +88,3 @@ def _umask() -> int:
     current = os.umask(0)
     os.umask(current)
     return current
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -10,12 +10,27 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TypeAlias
 
-__all__ = ["Interval", "Seconds", "format_clock", "merge", "parse_clock", "round_time", "to_ms"]
+__all__ = [
+    "Interval",
+    "Seconds",
+    "TimeUnit",
+    "format_clock",
+    "merge",
+    "parse_clock",
+    "round_time",
+    "to_ms",
+    "to_seconds",
+]
 
 Seconds: TypeAlias = float
 
+_LONGEST = 1_000_000.0
+"""Seconds; more than eleven days is no recording but a slip."""
+
+_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d*)?(?:[eE][+-]?\d{1,3})?|[+-]?[.,]\d+")
 _CLOCK = re.compile(r"^(?:(?:(\d+):)?([0-5]?\d):)?([0-5]?\d(?:[.,]\d+)?)$")
 
 
@@ -68,6 +83,48 @@ def parse_clock(text: str) -> Seconds:
         raise ValueError(msg)
     hours, minutes, seconds = match.groups()
     return int(hours or 0) * 3600 + int(minutes or 0) * 60 + float(seconds.replace(",", "."))
+
+
+class TimeUnit(StrEnum):
+    """How a file of another tool writes times; always declared, never guessed."""
+
+    SECONDS = "seconds"
+    MILLISECONDS = "milliseconds"
+    CLOCK = "clock"
+    """``[[HH:]MM:]SS[.mmm]``"""
+
+
+def to_seconds(value: str | float, unit: TimeUnit) -> Seconds:
+    """Seconds from a value in a declared unit.
+
+    Example:
+        >>> to_seconds("4000", TimeUnit.MILLISECONDS)
+        4.0
+
+    Raises:
+        ValueError: If it is no time of that unit, not finite, or longer than any recording.
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        if unit is TimeUnit.CLOCK:
+            seconds = parse_clock(text)
+        elif _NUMBER.fullmatch(text):
+            seconds = float(text.replace(",", "."))
+        else:
+            msg = f"{text[:40]!r} is not a number of {unit.value}"
+            raise ValueError(msg)
+    elif unit is TimeUnit.CLOCK:
+        msg = f"{value} is a number, not a time like 01:02:03.500"
+        raise ValueError(msg)
+    else:
+        # A whole number of a thousand digits has no float; it is refused like any other that is too long.
+        seconds = float(value) if abs(value) < 1e300 else math.inf
+    if unit is TimeUnit.MILLISECONDS:
+        seconds /= 1000
+    if not abs(seconds) < _LONGEST:
+        msg = f"{str(value)[:40]} {unit.value} is longer than any recording"
+        raise ValueError(msg)
+    return seconds
 
 
 @dataclass(frozen=True, order=True, slots=True)

@@ -61,7 +61,7 @@ python=$(find_python)
 uv=$(find_uv)
 [ -x .venv/bin/python ] || "$uv" venv --quiet --python "$python" .venv
 say "setup: installing the pinned packages (several gigabytes the first time)"
-"$uv" pip sync --quiet --python .venv/bin/python --require-hashes requirements/all.txt
+"$uv" pip sync --quiet --compile-bytecode --python .venv/bin/python --require-hashes requirements/all.txt
 "$uv" pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation -e .
 get_ffmpeg
 # OpenCV draws on two system libraries that a bare machine lacks.

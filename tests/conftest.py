@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.privacy import go_offline
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 # No library may look for models on the network or send usage data during tests.
-os.environ.update(HF_HUB_OFFLINE="1", DAGSTER_DISABLE_TELEMETRY="1", PYANNOTE_METRICS_ENABLED="0")
+go_offline()
 
 
 @pytest.fixture(scope="session")

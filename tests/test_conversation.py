@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from pipeline.conversation import CONVERSATION_FILE, Conversation, discover, load_conversation, save_conversation
 from pipeline.errors import InputError
@@ -83,3 +84,11 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / CONVERSATION_FILE).write_bytes("\ufeffid: one\r\n".encode())
     assert load_conversation(folder).id == "one"
+
+
+@pytest.mark.parametrize("field", ["media", "subtitles", "annotations"])
+@pytest.mark.parametrize("name", ["../other/session.mp4", "/etc/passwd", "a/../../b.wav", ""])
+def test_files_outside_the_folder_are_refused(field: str, name: str) -> None:
+    with pytest.raises(ValidationError, match="no file of the conversation's own folder"):
+        Conversation.model_validate({"id": "c", field: name})
+    assert getattr(Conversation.model_validate({"id": "c", field: "takes/..two.mp4"}), field) == "takes/..two.mp4"

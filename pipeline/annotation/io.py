@@ -1,23 +1,23 @@
-"""Our JSON form of an annotation: read with repairs recorded, and written."""
+"""From raw rows to an annotation, with repairs recorded; and our own JSON, exact both ways."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from pipeline.annotation.findings import Change
 from pipeline.annotation.labels import label_set
-from pipeline.annotation.model import Annotation, Row
+from pipeline.annotation.model import Annotation, Origin, Row
 from pipeline.annotation.normalize import normalize_rows
 from pipeline.conversation import Conversation, Scenario
 from pipeline.errors import InputError
 from pipeline.store import Json, write_text
 
-__all__ = ["Loaded", "annotation_of", "load_annotation", "read_annotation", "save_annotation"]
+__all__ = ["Loaded", "annotation_of", "read_annotation", "save_annotation"]
 
 
 @dataclass(frozen=True)
@@ -26,17 +26,6 @@ class Loaded:
 
     annotation: Annotation
     changes: tuple[Change, ...]
-
-
-def load_annotation(path: Path, conversation: Conversation) -> Loaded:
-    """Read an annotation file of a conversation, repairing what is certain.
-
-    The file is our JSON or one sample of the published release: an object with ``rows``.
-
-    Raises:
-        InputError: If it is missing, no JSON, or a row has the wrong shape; the message names row and field.
-    """
-    return annotation_of(_read(path, conversation.id), conversation, path)
 
 
 def annotation_of(value: Mapping[str, Json], conversation: Conversation, path: Path | None = None) -> Loaded:
@@ -69,6 +58,7 @@ def annotation_of(value: Mapping[str, Json], conversation: Conversation, path: P
             scenario=known,
             participants=tuple(conversation.participants or value.get("participants") or ()),
             source_file=value.get("source_file"),
+            origin=_origin(value.get("origin"), conversation.id, path),
             rows=_rows(fixed, conversation.id, path),
         ),
         tuple(changes),
@@ -93,27 +83,37 @@ def read_annotation(path: Path) -> Annotation:
 
 
 def save_annotation(path: Path, annotation: Annotation) -> None:
-    """Write an annotation as our JSON, atomically."""
-    write_text(path, annotation.model_dump_json(indent=2) + "\n")
+    """Write an annotation as our JSON, atomically.
 
-
-def _read(path: Path, conversation_id: str) -> Mapping[str, Json]:
+    Raises:
+        InputError: If a text is none: half of a surrogate pair, as programs leave that cut in the middle of an emoji.
+    """
     try:
-        value = json.loads(path.read_text("utf-8-sig"))
-    except FileNotFoundError as error:
-        msg = "there is no such file"
-        hint = "check `annotations:` in conversation.yaml"
-        raise InputError(msg, conversation=conversation_id, file=path, hint=hint) from error
-    except UnicodeDecodeError as error:
-        msg = "the file is not UTF-8 text"
-        raise InputError(msg, conversation=conversation_id, file=path, hint="save it again as UTF-8") from error
-    except json.JSONDecodeError as error:
-        msg = f"the file is not JSON: {error.msg}"
-        raise InputError(msg, conversation=conversation_id, file=path, place=f"line {error.lineno}") from error
-    if not isinstance(value, dict):
-        msg = "the file holds no object"
-        raise InputError(msg, conversation=conversation_id, file=path, hint='it needs {"rows": [...]}')
-    return value
+        content = annotation.model_dump_json(indent=2)
+    except PydanticSerializationError as error:
+        place = next((f"row {row.row_index}" for row in annotation.rows if not _is_text(row)), None)
+        msg = "a text holds half of a character"
+        hint = "delete the broken character, often an emoji at the end of a text"
+        raise InputError(msg, conversation=annotation.conversation_id, place=place, hint=hint) from error
+    write_text(path, content + "\n")
+
+
+def _is_text(row: Row) -> bool:
+    try:
+        row.model_dump_json()
+    except PydanticSerializationError:
+        return False
+    return True
+
+
+def _origin(value: Json, conversation_id: str, path: Path | None) -> Origin | None:
+    try:
+        return None if value is None else Origin.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(("origin", *(str(part) for part in first["loc"])))
+        hint = "an origin has `author`, `time` and `status` (draft, reviewed, adjudicated)"
+        raise InputError(first["msg"], conversation=conversation_id, file=path, place=place, hint=hint) from error
 
 
 def _rows(rows: Sequence[Mapping[str, Json]], conversation_id: str, path: Path | None) -> tuple[Row, ...]:

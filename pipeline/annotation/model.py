@@ -6,24 +6,31 @@ a refusal to load it. Only the shape is fixed here. Field names are those of the
 
 from __future__ import annotations
 
+from datetime import datetime
+from enum import StrEnum
+from typing import get_args
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.conversation import THERAPIST, Scenario
 
 __all__ = [
+    "RECORDS",
     "Annotation",
     "BackgroundDialogue",
     "Described",
     "Emotion",
     "Interaction",
+    "Origin",
     "Row",
+    "Status",
     "SupportStrategy",
     "Viewpoint",
 ]
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class BackgroundDialogue(_Model):
@@ -124,6 +131,37 @@ class Row(_Model):
         return self.relation_cycle_state or self.relation_pattern or None
 
 
+RECORDS = tuple(
+    name
+    for name, field in Row.model_fields.items()
+    if any(isinstance(part, type) and issubclass(part, _Model) for part in get_args(field.annotation))
+)
+"""Fields of a row that hold a list of records."""
+
+
+class Status(StrEnum):
+    """How far an annotation has come."""
+
+    DRAFT = "draft"
+    """Proposed, by a person or a model; nobody has verified it."""
+    REVIEWED = "reviewed"
+    """Verified against the recording by its author."""
+    ADJUDICATED = "adjudicated"
+    """Made one out of several by the stated rule, with nothing left open."""
+
+
+class Origin(_Model):
+    """Who made an annotation, when, and how far it has come."""
+
+    author: str = Field(min_length=1)
+    time: datetime | None = None
+    status: Status = Status.REVIEWED
+    model: str | None = None
+    """Name of the language model of a draft."""
+    prompt_digest: str | None = None
+    """SHA-256 of the prompts of a draft."""
+
+
 class Annotation(_Model):
     """All rows of one conversation, in order."""
 
@@ -133,4 +171,5 @@ class Annotation(_Model):
     """Without the therapist; in the published release it can miss someone who speaks."""
     source_file: str | None = None
     """Where the release says it comes from; a name, never a path of a machine."""
+    origin: Origin | None = None
     rows: tuple[Row, ...]

@@ -13,6 +13,7 @@ from typing import Any
 
 from pipeline.annotation.findings import Change
 from pipeline.annotation.labels import LabelSet, fold
+from pipeline.annotation.model import RECORDS
 from pipeline.conversation import THERAPIST, Scenario
 from pipeline.store import Json
 
@@ -20,16 +21,6 @@ __all__ = ["normalize_rows"]
 
 _TEXTS = ("dialogue_cleaned", "tone_of_voice", "relation_pattern_reason", "relation_cycle_reason")
 _NAMED = {"primary_speaker", "speaker", "person", "initiator", "source", "provider"}
-_LISTS = (
-    "background_dialogue",
-    "body_posture",
-    "facial_expressions",
-    "self_directed_behavior",
-    "interaction_behavior",
-    "internal_emotion",
-    "viewpoints_attitudes",
-    "support_strategy",
-)
 # UTF-8 read as Windows-1252, for the marks that typing programs put in.
 _MOJIBAKE = {
     "\u00e2\u20ac\u2122": "\u2019",
@@ -40,6 +31,7 @@ _MOJIBAKE = {
     "\u00e2\u20ac\u201d": "\u2014",
     "\u00e2\u20ac\u00a6": "\u2026",
 }
+_MOJIBAKE_MARK = "\u00e2\u20ac"
 _SECONDS = re.compile(r"\s*(\d+(?:[.,]\d+)?)\s*(?:s|sec|secs|seconds)?\s*", re.IGNORECASE)
 _INTENSITY = re.compile(r"\s*(\d+(?:[.,]\d+)?)\s*(?:/\s*10)?\s*")
 
@@ -95,7 +87,7 @@ class _Normalizer:
         fixed = {name: self._value(name, value, name) for name, value in row.items()}
         if fixed.get("row_index") is None:
             fixed["row_index"] = position
-        for name in _LISTS:
+        for name in RECORDS:
             value = fixed.get(name)
             if value is None:
                 fixed[name] = []
@@ -134,13 +126,14 @@ class _Normalizer:
             known = self._labels[name].get(fold(value))
             return self._changed(path, value, known, "spelling of a label") if known else value
         if name in _NAMED or name == "target":
-            plain = " ".join(unicodedata.normalize("NFC", value).split())
+            plain = " ".join((value if value.isascii() else unicodedata.normalize("NFC", value)).split())
             plain = self._roles.get(plain.casefold(), plain)
             return self._changed(path, value, plain, "spelling of a name")
         fixed = value
-        for wrong, right in _MOJIBAKE.items():
-            fixed = fixed.replace(wrong, right)
-        fixed = self._changed(path, value, fixed, "text in the wrong encoding")
+        if _MOJIBAKE_MARK in value:
+            for wrong, right in _MOJIBAKE.items():
+                fixed = fixed.replace(wrong, right)
+            fixed = self._changed(path, value, fixed, "text in the wrong encoding")
         if name in _TEXTS and fixed != fixed.strip():
             fixed = self._changed(path, fixed, fixed.strip(), "blanks around a text")
         return fixed

@@ -28,7 +28,8 @@ class ReleaseReport:
 
     added: list[str] = field(default_factory=list)
     changed: dict[str, list[int]] = field(default_factory=dict)
-    """Conversation to the row indexes that differ from before, added and removed ones included."""
+    """Conversation to the row indexes that differ from before, added and removed ones included; none where only what
+    the release says of the conversation as a whole differs."""
     unchanged: int = 0
     rows: int = 0
     problems: list[RescueError] = field(default_factory=list)
@@ -81,14 +82,23 @@ def _samples(files: Iterable[Path]) -> Iterator[tuple[Path, str | None, bytes]]:
 
 def _parsed(line: bytes, source: Path, place: str | None) -> Mapping[str, Json]:
     try:
-        value = json.loads(line.decode("utf-8-sig"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        msg = f"it is not JSON: {getattr(error, 'msg', None) or error.reason}"  # type: ignore[union-attr]
+        value = json.loads(line.decode("utf-8-sig"), parse_constant=_no_number)
+        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text
+    except (ValueError, RecursionError) as error:
+        reason = getattr(error, "msg", None) or getattr(error, "reason", None) or str(error)
+        msg = f"it is not JSON: {reason}"
         raise InputError(msg, file=source, place=place, hint="get the file again") from error
-    if not isinstance(value, dict) or not isinstance(value.get("rows"), list):
+    rows = value.get("rows") if isinstance(value, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         msg = "it is no sample of the release: it has no list of `rows`"
         raise InputError(msg, file=source, place=place)
-    return value
+    found: Mapping[str, Json] = value
+    return found
+
+
+def _no_number(text: str) -> float:
+    msg = f"{text} is no number"
+    raise ValueError(msg)
 
 
 def _import_sample(
@@ -103,13 +113,17 @@ def _import_sample(
     folder = raw_dir / conversation.key
     target = folder / _ANNOTATIONS
     if (folder / CONVERSATION_FILE).exists():
-        changed = _differing(read_json(target)["rows"] if target.exists() else [], sample["rows"])
-        if not changed:
+        before = read_json(target) if target.exists() else {"rows": []}
+        after = {**sample, "conversation_id": conversation.id}
+        if digest_json(before) == digest_json(after):
             report.unchanged += 1
             return
-        report.changed[conversation.id] = changed
-        # What the user added to the conversation meanwhile, such as its media, stays.
-        conversation = load_conversation(folder).model_copy(update={"annotations": _ANNOTATIONS})
+        report.changed[conversation.id] = _differing(before["rows"], sample["rows"])
+        # What the user added to the conversation meanwhile, such as its media, stays; what the release says goes in.
+        said: dict[str, Json] = {"annotations": _ANNOTATIONS, "scenario": conversation.scenario}
+        if before.get("participants") != sample.get("participants"):
+            said["participants"] = conversation.participants
+        conversation = load_conversation(folder).model_copy(update=said)
     else:
         report.added.append(conversation.id)
     write_json(target, {**sample, "conversation_id": conversation.id})
@@ -134,9 +148,14 @@ def _conversation(sample: Mapping[str, Json], source: Path, place: str | None) -
 
 
 def _differing(before: list[Json], after: list[Json]) -> list[int]:
-    """Row indexes whose content differs, or that are only on one side."""
-    old, new = (
-        {row.get("row_index", position): digest_json(row) for position, row in enumerate(rows, start=1)}
-        for rows in (before, after)
-    )
+    """Row indexes whose content differs, or that are only on one side; a repeated index is compared as a list."""
+    old, new = _by_index(before), _by_index(after)
     return sorted(index for index in old.keys() | new.keys() if old.get(index) != new.get(index))
+
+
+def _by_index(rows: list[Json]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    for position, row in enumerate(rows, start=1):
+        index = row.get("row_index")
+        found.setdefault(index if isinstance(index, int) else position, []).append(digest_json(row))
+    return found

@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pipeline.annotation.agreement import values_of
 from pipeline.annotation.findings import Finding, Severity, count_by_severity
-from pipeline.annotation.io import Loaded, load_annotation, save_annotation
+from pipeline.annotation.formats.mapping import mapping_beside
+from pipeline.annotation.formats.transfer import take
+from pipeline.annotation.io import Loaded, save_annotation
+from pipeline.annotation.model import Status
 from pipeline.annotation.validate import validate
+from pipeline.annotation.versions import FOLDER, Version, read_versions, unite, version_files
 from pipeline.conversation import Conversation
 from pipeline.errors import InputError, SkipStation
 from pipeline.station import Record, State, Station, Workspace
 from pipeline.store import Json, read_json, write_json
 from pipeline.times import Seconds
 
-__all__ = ["AnnotationsStation", "check_file", "known_duration"]
+__all__ = ["AnnotationsStation", "check_file", "known_duration", "refusal"]
 
 
 class AnnotationsStation(Station):
     """Read what people annotated, repair what is certain, and check it."""
 
     name = "annotations"
-    version = 1
+    version = 2
     uses = ("source",)
-    outputs = ("annotations.json", "findings.json")
+    outputs = ("annotations.json", "findings.json", "agreement.json")
     summary_doc = "Reads the annotation rows, repairs spelling and shape, and checks them against the rules."
 
     def inputs(self, workspace: Workspace) -> Mapping[str, Path]:
-        """The annotation file, and the facts about the recording."""
+        """The annotation file with its mapping file, those of single annotators, and the facts about the recording."""
         annotations = workspace.source(workspace.conversation.annotations)
         known = {"source": workspace.artifact("source.json")}
-        return {**known, "annotations": annotations} if annotations else known
+        if annotations is None:
+            return known
+        mapping = mapping_beside(annotations)
+        files = version_files(workspace.raw)
+        single = {f"{FOLDER}/{path.name}": path for path in (*files, *map(mapping_beside, files)) if path.is_file()}
+        return {**known, **single, "annotations": annotations, **({"mapping": mapping} if mapping.is_file() else {})}
 
     def parameters(self, workspace: Workspace) -> Mapping[str, Json]:
         """What `conversation.yaml` says of the people."""
@@ -42,7 +52,7 @@ class AnnotationsStation(Station):
         }
 
     def run(self, workspace: Workspace) -> Mapping[str, Json]:
-        """Write ``annotations.json`` and ``findings.json``.
+        """Write ``annotations.json``, ``findings.json`` and ``agreement.json``.
 
         Raises:
             SkipStation: If the conversation has no annotations.
@@ -56,7 +66,7 @@ class AnnotationsStation(Station):
         counts = count_by_severity(findings)
         errors = [finding for finding in findings if finding.severity is Severity.ERROR]
         if errors:
-            raise _refusal(errors, path, workspace.conversation)
+            raise refusal(errors, path, workspace.conversation)
         save_annotation(workspace.artifact("annotations.json"), loaded.annotation)
         write_json(
             workspace.artifact("findings.json"),
@@ -65,7 +75,21 @@ class AnnotationsStation(Station):
                 "changes": [change.to_json() for change in loaded.changes],
             },
         )
+        versions = [(version.origin.author, version.annotation) for version in _versions(workspace)]
+        values = values_of(unite(versions))
+        write_json(
+            workspace.artifact("agreement.json"),
+            {"authors": [author for author, _ in versions], "values": values if len(versions) > 1 else {}},
+        )
         return {"rows": len(loaded.annotation.rows), "findings": counts, "changes": len(loaded.changes)}
+
+
+def _versions(workspace: Workspace) -> list[Version]:
+    return [
+        version
+        for version in read_versions(workspace.raw, workspace.conversation)
+        if version.origin.status is not Status.DRAFT
+    ]
 
 
 def check_file(path: Path, conversation: Conversation, duration: Seconds | None) -> tuple[Loaded, list[Finding]]:
@@ -74,8 +98,8 @@ def check_file(path: Path, conversation: Conversation, duration: Seconds | None)
     Raises:
         InputError: If the file cannot be read as an annotation.
     """
-    loaded = load_annotation(path, conversation)
-    return loaded, validate(loaded.annotation, duration=duration)
+    taken = take(path, conversation)
+    return taken.loaded, [*taken.findings(), *validate(taken.loaded.annotation, duration=duration)]
 
 
 def known_duration(workspace: Workspace) -> Seconds | None:
@@ -85,10 +109,13 @@ def known_duration(workspace: Workspace) -> Seconds | None:
     return float(read_json(workspace.artifact("source.json"))["duration"])
 
 
-def _refusal(errors: list[Finding], path: Path, conversation: Conversation) -> InputError:
+def refusal(
+    errors: Sequence[Finding], path: Path, conversation: Conversation, *, hint: str | None = None
+) -> InputError:
+    """The error of an annotation whose rows cannot be used."""
     shown = "; ".join(
         f"{f'row {finding.row}, ' if finding.row else ''}{finding.field}: {finding.message}" for finding in errors[:3]
     )
     more = f" and {len(errors) - 3} more" if len(errors) > 3 else ""
     msg = f"{len(errors)} errors: {shown}{more}"
-    return InputError(msg, file=path, hint=f"rescue validate {conversation.key}")
+    return InputError(msg, file=path, hint=hint or f"rescue validate {conversation.key}")

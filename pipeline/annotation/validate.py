@@ -19,6 +19,8 @@ from pipeline.times import Seconds
 
 __all__ = ["validate"]
 
+_LONGEST = 86_400.0
+"""Seconds that no conversation lasts: said where the length of the clip is not known."""
 _EDGE = 0.05
 """Seconds by which a row may end after the clip: lengths are rounded."""
 
@@ -137,6 +139,9 @@ def _times(row: Row, before: Row | None, context: _Context) -> Iterator[_Found]:
     if context.duration is not None and row.end_time > context.duration + _EDGE:
         text = f"ends at {row.end_time}, the clip ends at {context.duration}"
         yield _Found(Severity.ERROR, "time-beyond-clip", "end_time", text, _slip(row.end_time, context.duration))
+    if context.duration is None and row.end_time > _LONGEST:
+        text = f"ends at {row.end_time:g} s, after more than a day"
+        yield _Found(Severity.ERROR, "time-beyond-clip", "end_time", text, "are these milliseconds? divide by 1000")
     if 0 < row.end_time - row.start_time < 0.05:
         text = f"lasts {row.end_time - row.start_time:.3f} s"
         yield _Found(Severity.WARNING, "time-short", "end_time", text, "check the end")

@@ -13,8 +13,8 @@ from pipeline.cli.console import JsonOption, err, out, print_error, print_json
 from pipeline.conversation import Conversation, Scenario
 from pipeline.errors import RescueError, UsageError
 from pipeline.intake import add_conversation
-from pipeline.media.probe import probe
-from pipeline.settings import load_settings
+from pipeline.media.stations import check_recording
+from pipeline.settings import Settings, load_settings
 
 __all__ = ["add"]
 
@@ -42,7 +42,7 @@ def add(
     names = tuple(name.strip() for name in (participants or "").split(",") if name.strip())
     try:
         asked = Conversation(
-            id=conversation_id or media.stem,
+            id=media.stem if conversation_id is None else conversation_id,
             scenario=scenario,
             participants=names,
             group=group,
@@ -55,7 +55,7 @@ def add(
     files = {"media": media, "subtitles": subtitles, "annotations": annotations}
     given = {field: file for field, file in files.items() if file is not None}
     conversation, folder = add_conversation(asked, given, settings.raw, link=link)
-    problem = _check(folder / str(conversation.media))
+    problem = _check(folder / str(conversation.media), settings)
     if as_json:
         print_json(
             {
@@ -65,18 +65,26 @@ def add(
                 "problem": str(problem) if problem else None,
             }
         )
+        _exit_if(problem)
         return
     out.print(Text(f"added {conversation.id} in {settings.raw / folder.name}"))
-    if problem:
-        print_error(problem, label="warning")
-        err.print(Text("  it will be reported as failed until the recording is replaced"))
-    else:
+    if problem is None:
         out.print(Text("next: rescue build, or edit conversation.yaml in that folder"))
+        return
+    print_error(problem)
+    again = f"put a whole recording in its place, or delete {settings.raw / folder.name} to take it away again"
+    err.print(Text(f"  it is there, but cannot be built: {again}"), soft_wrap=True)
+    _exit_if(problem)
 
 
-def _check(recording: Path) -> RescueError | None:
+def _exit_if(problem: RescueError | None) -> None:
+    if problem is not None:
+        raise typer.Exit(1)
+
+
+def _check(recording: Path, settings: Settings) -> RescueError | None:
     try:
-        probe(recording)
+        check_recording(recording, settings.media.duration_tolerance)
     except RescueError as error:
         return error
     return None

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable, Mapping
 from typing import Annotated
 
 import typer
 
 from pipeline import __version__
 from pipeline.cli.add import add
+from pipeline.cli.adjudicate import adjudicate_command
 from pipeline.cli.audit import audit, compare
 from pipeline.cli.build import build, dataset, status
 from pipeline.cli.console import print_error, print_json
 from pipeline.cli.doctor import doctor
+from pipeline.cli.evaluate import evaluate
+from pipeline.cli.exporting import export
 from pipeline.cli.importing import importer
 from pipeline.cli.publishing import publish
+from pipeline.cli.report import agreement, report
 from pipeline.cli.ui import ui
 from pipeline.cli.validate import validate
 from pipeline.errors import RescueError
@@ -32,8 +37,25 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (add, build, status, validate, dataset, publish, audit, compare, doctor, ui):
-    app.command()(command)
+_COMMANDS: Mapping[str, Callable[..., None]] = {
+    "add": add,
+    "build": build,
+    "status": status,
+    "validate": validate,
+    "export": export,
+    "adjudicate": adjudicate_command,
+    "dataset": dataset,
+    "publish": publish,
+    "audit": audit,
+    "compare": compare,
+    "eval": evaluate,
+    "report": report,
+    "agreement": agreement,
+    "doctor": doctor,
+    "ui": ui,
+}
+for _name, _command in _COMMANDS.items():
+    app.command(name=_name)(_command)
 app.add_typer(importer, name="import")
 
 
@@ -61,8 +83,14 @@ def main() -> None:
     go_private()
     try:
         app()
-    except RescueError as error:
+    except (RescueError, OSError) as raised:
+        error = raised if isinstance(raised, RescueError) else _of_the_machine(raised)
         print_error(error)
         if "--json" in sys.argv:
             print_json({"error": error.message, "where": error.place, "file": error.file, "hint": error.hint})
         sys.exit(error.exit_code)
+
+
+def _of_the_machine(error: OSError) -> RescueError:
+    """What the operating system refused: a full disk, a folder that may not be written, a file that is none."""
+    return RescueError(error.strerror or str(error), file=error.filename, hint="check rights, disk and `rescue doctor`")

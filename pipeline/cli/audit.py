@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 from pipeline.cli.console import JsonOption, out, print_json, print_table
-from pipeline.dataset.published import compare_with_published
+from pipeline.dataset.build import check_whole
+from pipeline.dataset.published import compare_with_published, comparison_page
 from pipeline.errors import InputError
 from pipeline.settings import Settings, load_settings
-from pipeline.store import read_json
+from pipeline.store import read_json, write_text
 from pipeline.tasks.audit import Leak, audit_built, audit_prompts
 
 __all__ = ["audit", "compare"]
+
+_PROMPT_FIELDS = ("task", "instance_id", "prompt", "last_visible")
 
 
 def audit(
@@ -32,7 +36,7 @@ def audit(
     Example: rescue audit --limit 200
     """
     if prompts:
-        listed = [json.loads(line) for line in prompts.read_bytes().splitlines() if line.strip()]
+        listed = list(_prompts(prompts))
         leaks, checked = audit_prompts(listed), len(listed)
     else:
         leaks, checked = audit_built(_built(load_settings()).benchmark_dir, limit=limit)
@@ -45,12 +49,18 @@ def audit(
         raise typer.Exit(1)
 
 
-def compare(*, as_json: JsonOption = False) -> None:
+def compare(
+    *,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write a page of Markdown as well.")] = None,
+    as_json: JsonOption = False,
+) -> None:
     """Put the figures of the built data set beside those of the published benchmark, cell by cell.
 
-    Example: rescue compare
+    Example: rescue compare -o comparison.md
     """
     cells = compare_with_published(read_json(_built(load_settings()).benchmark_dir / "statistics.json"))
+    if output:
+        write_text(output, comparison_page(cells))
     if as_json:
         print_json({"cells": [vars(cell) for cell in cells]})
     else:
@@ -70,10 +80,25 @@ def compare(*, as_json: JsonOption = False) -> None:
 
 
 def _built(settings: Settings) -> Settings:
-    if not (settings.benchmark_dir / "statistics.json").exists():
-        msg = "there is no built data set"
-        raise InputError(msg, hint="run `rescue build` first")
+    check_whole(settings.benchmark_dir)
     return settings
+
+
+def _prompts(file: Path) -> Iterator[Mapping[str, Any]]:
+    for number, line in enumerate(file.read_bytes().splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            msg = f"it is not JSON: {error}"
+            raise InputError(msg, file=file, place=f"line {number}", hint="one JSON object a line") from error
+        missing = [name for name in _PROMPT_FIELDS if not isinstance(value, dict) or name not in value]
+        if missing:
+            msg = f"{missing[0]!r} is missing"
+            hint = f"each line needs {', '.join(_PROMPT_FIELDS)}"
+            raise InputError(msg, file=file, place=f"line {number}", hint=hint)
+        yield value
 
 
 def _print(leaks: list[Leak]) -> None:

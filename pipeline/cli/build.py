@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from pipeline.build import ANNOTATION_STATIONS, build_conversation, find_workspaces, select, stations, worst_state
-from pipeline.cli.console import JsonOption, err, out, print_error, print_json, print_table, progress, state_text
-from pipeline.dataset.build import DatasetReport, build_dataset
-from pipeline.dataset.figures import write_figures
+from pipeline.build import (
+    ANNOTATION_STATIONS,
+    Found,
+    build_conversation,
+    find_workspaces,
+    select,
+    stations,
+    worst_state,
+)
+from pipeline.cli.console import JsonOption, out, print_error, print_json, print_table, progress, state_text
+from pipeline.dataset.build import TABLES, DatasetReport, build_dataset
+from pipeline.dataset.figures import keep_figures
 from pipeline.errors import RescueError
 from pipeline.settings import Settings, load_settings
 from pipeline.speech.models import Models
-from pipeline.station import Outcome, Record, State, Workspace, status_of
-from pipeline.store import Json, read_json
+from pipeline.station import Outcome, Record, State, status_of
+from pipeline.store import Json
 
 __all__ = ["build", "dataset", "status"]
 
@@ -49,7 +56,7 @@ def build(
     with progress(len(chosen) * len(line), quiet=as_json) as steps:
         for workspace in chosen:
             outcomes[workspace.conversation.id] = build_conversation(workspace, line, force=force, progress=steps)
-    report, refusal = _dataset(found.workspaces, settings, allow_missing=allow_missing)
+    report, refusal = _dataset(found, settings, allow_missing=allow_missing)
     if as_json:
         print_json(_build_json(outcomes, found.problems, report, refusal))
     else:
@@ -73,7 +80,7 @@ def dataset(*, allow_missing: AllowMissingOption = False, as_json: JsonOption = 
         for workspace in found.workspaces:
             steps(workspace.conversation.id, "annotations")
             outcomes[workspace.conversation.id] = build_conversation(workspace, line, only=ANNOTATION_STATIONS)
-    report, refusal = _dataset(found.workspaces, settings, allow_missing=allow_missing)
+    report, refusal = _dataset(found, settings, allow_missing=allow_missing)
     if as_json:
         print_json(_build_json(outcomes, found.problems, report, refusal))
     else:
@@ -119,15 +126,13 @@ def status(ids: IdsArgument = None, *, as_json: JsonOption = False) -> None:
 
 
 def _dataset(
-    workspaces: Sequence[Workspace], settings: Settings, *, allow_missing: bool
+    found: Found, settings: Settings, *, allow_missing: bool
 ) -> tuple[DatasetReport | None, RescueError | None]:
     try:
-        report = build_dataset(workspaces, settings, allow_missing=allow_missing)
+        report = build_dataset(found.workspaces, settings, problems=found.problems, allow_missing=allow_missing)
     except RescueError as error:
         return None, error
-    if report.ran and find_spec("matplotlib"):
-        statistics = read_json(settings.benchmark_dir / "statistics.json")
-        write_figures(statistics, settings.benchmark_dir / "figures")
+    keep_figures(settings.benchmark_dir)
     return report, None
 
 
@@ -172,9 +177,10 @@ def _print_build(
 ) -> None:
     rows: list[list[str | Text]] = []
     for conversation_id, ended in outcomes.items():
-        made = [outcome.station for outcome in ended if outcome.ran]
+        made = [outcome.station for outcome in ended if outcome.ran and outcome.state is State.DONE]
         seconds = sum(outcome.seconds for outcome in ended if outcome.ran)
-        work = f"{', '.join(made)} ({seconds:.1f} s)" if made else "everything is current"
+        current = not any(outcome.ran for outcome in ended)
+        work = "everything is current" if current else f"{', '.join(made) or 'nothing'} ({seconds:.1f} s)"
         rows.append([conversation_id, state_text(worst_state(outcome.record for outcome in ended)), work])
     print_table(["conversation", "state", "made now"], rows)
     _print_reasons(_records(outcomes))
@@ -187,15 +193,17 @@ def _print_reasons(standing: dict[str, dict[str, Record]], *, skipped: bool = Tr
     for conversation_id, records in standing.items():
         for name, record in records.items():
             if record.state is State.FAILED:
-                err.print(Text.assemble((f"{conversation_id}: {name} failed: ", "bold red"), record.reason or ""))
+                failed = Text.assemble((f"{conversation_id}: {name} failed: ", "bold red"), record.reason or "")
+                out.print(failed, soft_wrap=True)
                 if record.hint:
-                    err.print(Text(f"  try: {record.hint}"))
+                    out.print(Text(f"  try: {record.hint}"), soft_wrap=True)
         reasons: dict[str, list[str]] = {}
         for name, record in records.items():
             if skipped and record.state is State.SKIPPED:
                 reasons.setdefault(record.reason or "", []).append(name)
         for reason, names in reasons.items():
-            out.print(Text(f"{conversation_id}: skipped {', '.join(names)}: {reason}", style="dim"))
+            skips = Text(f"{conversation_id}: skipped {', '.join(names)}: {reason}", style="dim")
+            out.print(skips, soft_wrap=True)
 
 
 def _print_problems(problems: Sequence[RescueError]) -> None:
@@ -207,7 +215,7 @@ def _print_dataset(report: DatasetReport | None, refusal: RescueError | None) ->
     if refusal:
         print_error(refusal)
     elif report:
-        print_table(["table", "rows"], [[name, f"{count:,}"] for name, count in report.tables.items()])
+        print_table(["table", "rows"], [[name, f"{report.tables[name]:,}"] for name in TABLES])
         out.print(Text(f"data set: {'built' if report.ran else 'everything is current'}"))
         if report.missing:
             out.print(Text(f"left out: {', '.join(report.missing)}", style="yellow"))

@@ -20,8 +20,9 @@ from pipeline.store import Json
 
 __all__ = ["JsonOption", "Steps", "err", "out", "print_error", "print_json", "print_table", "progress", "state_text"]
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+out = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+"""Where output is no terminal there is no width to fit; 120 keeps the tables whole."""
+err = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else 120)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document for machines.")]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -13,9 +14,10 @@ from pipeline.annotation.findings import Finding, Severity, count_by_severity
 from pipeline.annotation.stations import check_file, known_duration
 from pipeline.build import find_workspaces, select
 from pipeline.cli.console import JsonOption, out, print_error, print_json, print_table
-from pipeline.conversation import Conversation, Scenario
+from pipeline.conversation import CONVERSATION_FILE, Conversation, Scenario, load_conversation
 from pipeline.errors import InputError, RescueError
 from pipeline.settings import load_settings
+from pipeline.store import read_json
 from pipeline.times import Seconds
 
 __all__ = ["validate"]
@@ -38,7 +40,7 @@ def validate(
     findings: list[Finding] = []
     problems: list[RescueError] = []
     checked = 0
-    for path, conversation, duration in _annotations(targets or [], scenario):
+    for path, conversation, duration in _annotations(targets or [], scenario, problems):
         checked += 1
         try:
             findings += check_file(path, conversation, duration)[1]
@@ -64,14 +66,18 @@ def validate(
         raise typer.Exit(1)
 
 
-def _annotations(targets: list[str], scenario: Scenario | None) -> Iterator[tuple[Path, Conversation, Seconds | None]]:
+def _annotations(
+    targets: list[str], scenario: Scenario | None, problems: list[RescueError]
+) -> Iterator[tuple[Path, Conversation, Seconds | None]]:
     """The files to check, each with its conversation and the length of its clip."""
     files = [target for target in targets if Path(target).is_file()]
     for file in files:
-        yield Path(file), Conversation(id=Path(file).stem, scenario=scenario), None
+        yield Path(file), _conversation_of(Path(file), scenario), None
     ids = [target for target in targets if target not in files]
     if ids or not targets:
-        for workspace in select(find_workspaces(load_settings()).workspaces, ids):
+        found = find_workspaces(load_settings())
+        problems += found.problems
+        for workspace in select(found.workspaces, ids):
             path = workspace.source(workspace.conversation.annotations)
             if path is not None:
                 yield path, workspace.conversation, known_duration(workspace)
@@ -79,6 +85,19 @@ def _annotations(targets: list[str], scenario: Scenario | None) -> Iterator[tupl
                 msg = "the conversation has no annotations yet"
                 hint = "name the file as `annotations:` in conversation.yaml"
                 raise InputError(msg, conversation=workspace.conversation.id, hint=hint)
+
+
+def _conversation_of(file: Path, scenario: Scenario | None) -> Conversation:
+    """The conversation in whose folder a file lies; else one that is named as the file says, or as the file is."""
+    if (file.parent / CONVERSATION_FILE).is_file():
+        known = load_conversation(file.parent)
+        return known.model_copy(update={"scenario": scenario}) if scenario else known
+    name = file.stem
+    with contextlib.suppress(ValueError, RecursionError):  # what is no JSON is told when the file is checked
+        value = read_json(file) if file.suffix == ".json" else None
+        if isinstance(value, dict):
+            name = value.get("conversation_id") or value.get("sample_id") or name
+    return Conversation(id=str(name), scenario=scenario)
 
 
 def _print(findings: list[Finding]) -> None:

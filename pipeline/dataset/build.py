@@ -10,22 +10,34 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import FileLock
 
+from pipeline.annotation.model import Annotation
 from pipeline.conversation import Conversation
 from pipeline.dataset.rows import annotation_from_rows
 from pipeline.dataset.splits import Splits, assign_splits
-from pipeline.dataset.statistics import Statistics
-from pipeline.errors import InputError
+from pipeline.dataset.statistics import Statistics, statistics_json, statistics_rows
+from pipeline.errors import InputError, RescueError
 from pipeline.provenance import DigestCache, Provenance, package_versions
-from pipeline.schemas import CONVERSATIONS, ROWS, SCHEMA_VERSION, TASKS, TURNS, read_table, table_of
+from pipeline.schemas import (
+    CONVERSATIONS,
+    ROWS,
+    SCHEMA_VERSION,
+    STATISTICS,
+    TASKS,
+    TURNS,
+    read_table,
+    table_of,
+    write_table,
+)
 from pipeline.settings import Settings
 from pipeline.station import Record, State, Workspace
-from pipeline.store import Json, read_json, write_json
+from pipeline.store import Json, digest_file, read_json, write_json
 from pipeline.tasks import TASK_BUILDERS
 
-__all__ = ["TABLES", "DatasetReport", "build_dataset"]
+__all__ = ["TABLES", "DatasetReport", "build_dataset", "check_whole"]
 
-VERSION = 1
+VERSION = 4
 """Raised when the same conversations give other tables."""
 
 TABLES: Mapping[str, pa.Schema] = {"conversations": CONVERSATIONS, "turns": TURNS, "rows": ROWS, **TASKS}
@@ -33,7 +45,10 @@ TABLES: Mapping[str, pa.Schema] = {"conversations": CONVERSATIONS, "turns": TURN
 
 _MEDIA_STATIONS = ("source", "audio", "words", "speakers", "turns")
 _ANNOTATION_STATIONS = ("annotations", "rows")
+_STATISTICS_FILES = ("statistics.json", "statistics.parquet")
 _ROW_GROUP = 20_000
+_PIECE = 2_000
+"""Rows that wait as Python objects; many of them slow everything down."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +74,13 @@ class DatasetReport:
         }
 
 
-def build_dataset(workspaces: Sequence[Workspace], settings: Settings, *, allow_missing: bool = False) -> DatasetReport:
+def build_dataset(
+    workspaces: Sequence[Workspace],
+    settings: Settings,
+    *,
+    problems: Sequence[RescueError] = (),
+    allow_missing: bool = False,
+) -> DatasetReport:
     """Write all tables under ``settings.benchmark_dir``, unless they are current.
 
     The same conversations give the same bytes. What belongs to a removed conversation is gone afterwards. Memory does
@@ -68,13 +89,23 @@ def build_dataset(workspaces: Sequence[Workspace], settings: Settings, *, allow_
     Args:
         workspaces: All conversations of the set.
         settings: Split scheme and task options.
+        problems: Folders whose ``conversation.yaml`` cannot be read: their conversations are missing too.
         allow_missing: Go on without conversations that failed or were never built.
 
     Raises:
         InputError: If conversations are missing and that is not allowed, or a group would cross splits.
     """
+    settings.data.mkdir(parents=True, exist_ok=True)
+    with FileLock(settings.data / ".benchmark.lock"):
+        return _build(workspaces, settings, problems, allow_missing=allow_missing)
+
+
+def _build(
+    workspaces: Sequence[Workspace], settings: Settings, problems: Sequence[RescueError], *, allow_missing: bool
+) -> DatasetReport:
     ordered = sorted(workspaces, key=lambda workspace: workspace.conversation.id)
     missing = {workspace.conversation.id: reason for workspace in ordered if (reason := _missing(workspace))}
+    missing |= {problem.conversation or str(problem.file): problem.message for problem in problems}
     if missing and not allow_missing:
         listed = "; ".join(f"{name} ({reason})" for name, reason in missing.items())
         msg = f"the data set is not built, {len(missing)} conversations are missing: {listed}"
@@ -93,6 +124,7 @@ def build_dataset(workspaces: Sequence[Workspace], settings: Settings, *, allow_
         counts, statistics = _write(present, splits, settings, staged)
         statistics["missing_conversations"] = dict(missing)
         write_json(staged / "statistics.json", statistics)
+        write_table(staged / "statistics.parquet", table_of(statistics_rows(statistics), STATISTICS), STATISTICS)
         _replace(staged, target)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
@@ -108,6 +140,24 @@ def build_dataset(workspaces: Sequence[Workspace], settings: Settings, *, allow_
     )
     digests.save()
     return DatasetReport(ran=True, tables=counts, missing=tuple(missing), group_variants=splits.variants)
+
+
+def check_whole(benchmark: Path) -> None:
+    """Make sure that a built data set is all of one build.
+
+    Raises:
+        InputError: If nothing was built, or a build was cut short or a file changed since.
+    """
+    try:
+        files = read_json(benchmark / "provenance.json")["files"]
+    except (FileNotFoundError, ValueError, KeyError) as error:
+        built = (benchmark / "statistics.json").exists()
+        msg = "the build of the data set was cut short" if built else "there is no built data set"
+        raise InputError(msg, hint="run `rescue build` first") from error
+    for name, digest in files.items():
+        if not (benchmark / name).is_file() or digest_file(benchmark / name) != digest:
+            msg = "the file is gone or changed since the data set was built"
+            raise InputError(msg, file=benchmark / name, hint="run `rescue build` first")
 
 
 def _missing(workspace: Workspace) -> str | None:
@@ -152,7 +202,7 @@ def _provenance(
 
 
 def _made(splits: Iterable[str]) -> list[str]:
-    return [*(f"{table}/{split}.parquet" for table in TABLES for split in splits), "statistics.json"]
+    return [*(f"{table}/{split}.parquet" for table in TABLES for split in splits), *_STATISTICS_FILES]
 
 
 def _current(target: Path, provenance: Provenance, digests: DigestCache) -> dict[str, int] | None:
@@ -191,6 +241,8 @@ class _Sink:
     def add_rows(self, rows: Sequence[dict[str, Any]]) -> None:
         """Rows as mappings; made into a table many at a time, which is much faster than one conversation at a time."""
         self._rows += rows
+        if len(self._rows) >= _PIECE:
+            self._settle()
         self._counted(len(rows))
 
     def _counted(self, rows: int) -> None:
@@ -204,12 +256,16 @@ class _Sink:
         self._flush()
         self._writer.close()
 
-    def _flush(self) -> None:
+    def _settle(self) -> None:
         if self._rows:
             self._tables.append(table_of(self._rows, self._schema))
+            self._rows = []
+
+    def _flush(self) -> None:
+        self._settle()
         if self._tables:
             self._writer.write_table(pa.concat_tables(self._tables).combine_chunks())
-        self._tables, self._rows, self._count = [], [], 0
+        self._tables, self._count = [], 0
 
 
 def _write(
@@ -220,15 +276,16 @@ def _write(
         for table, schema in TABLES.items()
         for split in splits.names
     }
-    statistics = Statistics()
+    statistics = {split: Statistics() for split in splits.names}
     try:
         for workspace in present:
-            _add(workspace, splits.of[workspace.conversation.id], settings, sinks, statistics)
+            split = splits.of[workspace.conversation.id]
+            _add(workspace, split, settings, sinks, statistics[split])
     finally:
         for sink in sinks.values():
             sink.close()
     counts = {table: sum(sinks[table, split].total for split in splits.names) for table in TABLES}
-    return counts, statistics.to_json()
+    return counts, statistics_json(statistics)
 
 
 def _add(
@@ -242,16 +299,17 @@ def _add(
     rows = _table(workspace, "rows", "rows.parquet", ROWS)
     turns = _table(workspace, "turns", "turns.parquet", TURNS)
     source = _source(workspace)
-    annotation = annotation_from_rows(conversation, rows.to_pylist())
+    annotation = annotation_from_rows(conversation, rows.to_pylist(), _participants(workspace))
     seconds = source.get("duration") or (max(row.end_time for row in annotation.rows) if annotation else None)
     sinks["rows", split].add(rows)
     sinks["turns", split].add(turns)
-    facts = _facts(workspace, source, seconds, rows, turns)
+    facts = _facts(workspace, source, seconds, rows, turns, annotation)
     sinks["conversations", split].add_rows([facts])
     if annotation is None:
-        statistics.add_media_only(split)
+        statistics.add_media_only()
         return
-    statistics.add(annotation, seconds or 0.0, split)
+    statistics.add(annotation, seconds or 0.0)
+    statistics.add_ratings(read_json(workspace.artifact("agreement.json"))["values"])
     for task, build in TASK_BUILDERS.items():
         built = build(annotation, settings.tasks)
         statistics.add_task(task, annotation.scenario, built)
@@ -262,7 +320,15 @@ def _add(
 def _table(workspace: Workspace, station: str, name: str, schema: pa.Schema) -> pa.Table:
     if Record.read(workspace.record(station)).state is not State.DONE:
         return schema.empty_table()
-    return read_table(workspace.artifact(name)).cast(schema)
+    table = read_table(workspace.artifact(name))
+    return table if table.schema.equals(schema, check_metadata=True) else table.cast(schema)
+
+
+def _participants(workspace: Workspace) -> tuple[str, ...]:
+    """Of the conversation, or else of its annotation."""
+    if workspace.conversation.participants or Record.read(workspace.record("annotations")).state is not State.DONE:
+        return workspace.conversation.participants
+    return tuple(read_json(workspace.artifact("annotations.json"))["participants"])
 
 
 def _source(workspace: Workspace) -> dict[str, Json]:
@@ -273,7 +339,12 @@ def _source(workspace: Workspace) -> dict[str, Json]:
 
 
 def _facts(
-    workspace: Workspace, source: Mapping[str, Json], seconds: float | None, rows: pa.Table, turns: pa.Table
+    workspace: Workspace,
+    source: Mapping[str, Json],
+    seconds: float | None,
+    rows: pa.Table,
+    turns: pa.Table,
+    annotation: Annotation | None,
 ) -> dict[str, Any]:
     conversation: Conversation = workspace.conversation
     labels = set(turns["speaker"].to_pylist()) - {"unknown"}
@@ -285,7 +356,7 @@ def _facts(
         "scenario": conversation.scenario.value if conversation.scenario else None,
         "title": conversation.title,
         "language": conversation.language or workspace.settings.recognition.language,
-        "participants": list(conversation.participants),
+        "participants": list(annotation.participants if annotation else conversation.participants),
         "has_therapist": conversation.has_therapist,
         "duration": seconds,
         "has_audio": source.get("has_audio", False),

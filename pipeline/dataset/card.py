@@ -161,7 +161,8 @@ stp = load_dataset("path/to/this/folder", "stp")
 
 Times are seconds from the start of a conversation's clip. A task instance points to its conversation and rows: join
 `rows` on `conversation_id` and `row_index`. `context_rows` is the longest context an instance may be shown; a later row
-would give its answer away. `statistics.json` counts instances, and every row that is no instance by its reason.
+would give its answer away. `statistics.json` (as a table: `statistics.parquet`; as pictures:
+`figures/`) counts instances, and every row that is no instance by its reason.
 
 ## What is left out
 

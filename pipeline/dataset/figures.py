@@ -1,4 +1,4 @@
-"""The figures of the data set: label shares, transitions, labels over the course of a conversation.
+"""The figures of the data set: lengths, label shares, transitions, labels over the course of a conversation.
 
 Colours are those of Okabe and Ito and of viridis, which people with any colour vision can tell apart; every bar and
 cell carries its number. The same statistics give the same bytes.
@@ -7,17 +7,25 @@ cell carries its number. The same statistics give the same bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.store import Json, atomic_path
+from filelock import FileLock
+
+from pipeline.store import Json, atomic_path, digest_file, read_json, write_json
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["write_figures"]
+__all__ = ["keep_figures", "write_figures"]
 
+VERSION = 3
+"""Raised when the same statistics give other figures."""
+
+
+_ORIGIN = "origin.json"
 _PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "rescue",
@@ -26,6 +34,35 @@ _STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
+
+
+def keep_figures(benchmark: Path) -> list[Path] | None:
+    """Write the figures of a built data set under ``figures``, unless those there are current.
+
+    Args:
+        benchmark: The folder of the tables, with ``statistics.json``.
+
+    Returns:
+        The files; None if matplotlib, an extra, is not installed.
+    """
+    if find_spec("matplotlib") is None:
+        return None
+    folder = benchmark / "figures"
+    with FileLock(benchmark.parent / ".benchmark.lock"):
+        return _keep(benchmark, folder)
+
+
+def _keep(benchmark: Path, folder: Path) -> list[Path]:
+    origin = {"statistics": digest_file(benchmark / "statistics.json"), "version": VERSION}
+    try:
+        known = read_json(folder / _ORIGIN)
+    except (FileNotFoundError, ValueError):
+        known = {}
+    if known.get("origin") == origin and all((folder / name).is_file() for name in known["files"]):
+        return [folder / name for name in known["files"]]
+    files = write_figures(read_json(benchmark / "statistics.json"), folder)
+    write_json(folder / _ORIGIN, {"origin": origin, "files": [file.name for file in files]})
+    return files
 
 
 def write_figures(statistics: Mapping[str, Json], folder: Path) -> list[Path]:
@@ -58,6 +95,26 @@ def _save(figure: Figure, base: Path) -> list[Path]:
             figure.savefig(str(temporary), format=suffix[1:], dpi=150, metadata=metadata)
         files.append(target)
     return files
+
+
+def _conversations(figure: Figure, statistics: Mapping[str, Json], scenario: str) -> None:
+    minutes = {int(name): count for name, count in statistics["conversations_by_minutes"][scenario].items()}
+    tenths = statistics["conversations_by_therapist_tenth"][scenario]
+    left, right = figure.subplots(1, 2)
+    bars = left.bar(list(minutes), list(minutes.values()), align="edge", width=0.9, color=_PALETTE[0])
+    left.set_xlim(0, max(minutes) + 1)
+    left.xaxis.get_major_locator().set_params(integer=True)
+    left.set_xlabel("minutes")
+    left.set_title("length")
+    shares = right.bar(range(10), [tenths.get(str(tenth), 0) for tenth in range(10)], color=_PALETTE[1])
+    right.set_xticks(range(10), [f"{10 * tenth}-{10 * tenth + 10}" for tenth in range(10)], fontsize=7)
+    right.set_xlabel("% of the rows are the therapist's")
+    right.set_title("therapist's share")
+    for axes, drawn in ((left, bars), (right, shares)):
+        axes.bar_label(drawn, [f"{bar.get_height():.0f}" if bar.get_height() else "" for bar in drawn], fontsize=7)
+        axes.set_ylabel("conversations")
+        axes.yaxis.get_major_locator().set_params(integer=True)
+    figure.suptitle(f"Conversations, {scenario}")
 
 
 def _labels(figure: Figure, statistics: Mapping[str, Json], scenario: str) -> None:
@@ -129,6 +186,7 @@ def _course(figure: Figure, statistics: Mapping[str, Json], scenario: str) -> No
 
 
 _DRAWINGS: Mapping[str, Callable[[Figure, Mapping[str, Json], str], None]] = {
+    "conversations": _conversations,
     "labels": _labels,
     "transitions": _transitions,
     "course": _course,

@@ -9,27 +9,31 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import fsspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pipeline import __version__
+from pipeline.build import find_workspaces
+from pipeline.dataset.build import TABLES, check_whole
 from pipeline.dataset.card import TableFiles, data_card
 from pipeline.dataset.changes import Changes, compare, describe
+from pipeline.dataset.figures import write_figures
 from pipeline.dataset.policy import Policy, project, published_schema
-from pipeline.dataset.pseudonyms import Pseudonyms, load_key
+from pipeline.dataset.pseudonyms import Pseudonyms, load_key, names_in
+from pipeline.dataset.statistics import statistics_rows
 from pipeline.errors import InputError, PrerequisiteError
-from pipeline.schemas import CONVERSATIONS, ROWS, SCHEMA_VERSION, TASKS, TURNS, read_rows, write_table
+from pipeline.extras import load
+from pipeline.schemas import SCHEMA_VERSION, STATISTICS, read_rows, table_of, write_table
 from pipeline.settings import Settings
 from pipeline.store import Json, digest_file, digest_json, read_json, write_json, write_text
 
 __all__ = ["Publication", "publish"]
 
-TABLES: Mapping[str, pa.Schema] = {"conversations": CONVERSATIONS, "turns": TURNS, "rows": ROWS, **TASKS}
 MANIFEST = "SHA256SUMS"
+_VERSION = "version.json"
 
 _TERMS = """# Terms
 
@@ -86,7 +90,7 @@ def publish(
         staged, before = Path(temporary) / "new", Path(temporary) / "old"
         old_files = _fetch(system, root, before)
         tables = _stage_tables(settings, staged, policy, pseudonymise=pseudonymise)
-        licence_text = terms.read_text("utf-8") if terms else _TERMS
+        licence_text = _read_terms(terms) if terms else _TERMS
         write_text(staged / "LICENSE.md", licence_text)
         statistics = _statistics(settings)
         content = {
@@ -97,23 +101,34 @@ def publish(
             "licence": licence,
         }
         digest = digest_json(content)
-        previous = read_json(before / "version.json") if (before / "version.json").exists() else None
-        if previous and previous["digest"] == digest:
+        previous = read_json(before / _VERSION) if (before / _VERSION).exists() else None
+        whole = _is_whole(before)
+        if previous and previous["digest"] == digest and whole:
             return Publication(previous["version"], changed=False, files=tuple(sorted(old_files)))
         version = str(int(previous["version"]) + 1) if previous else "1"
         # Under another policy earlier versions may have shown what this one must not: their history goes.
         shown = {name: content[name] for name in ("policy", "pseudonymised")}
-        comparable = previous is not None and all(previous.get(name) == value for name, value in shown.items())
+        comparable = (
+            whole and previous is not None and all(previous.get(name) == value for name, value in shown.items())
+        )
         changes = compare(before, staged) if comparable else Changes()
         history = _history(before) if comparable else ""
         _stage_texts(staged, tables, statistics, content, history=history, changes=changes, version=version)
         write_json(
-            staged / "version.json",
+            staged / _VERSION,
             {"version": version, "digest": digest, "schema_version": SCHEMA_VERSION, "tool": __version__, **shown},
         )
         _write_manifest(staged)
         files = _send(system, root, staged, old_files)
     return Publication(version, changed=True, files=files, changes=changes)
+
+
+def _read_terms(terms: Path) -> str:
+    try:
+        return terms.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        msg = "the terms are no UTF-8 text"
+        raise InputError(msg, file=terms, hint="save them as plain text in UTF-8") from error
 
 
 def _listed(folder: Path) -> list[str]:
@@ -122,9 +137,8 @@ def _listed(folder: Path) -> list[str]:
 
 def _stage_tables(settings: Settings, staged: Path, policy: Policy, *, pseudonymise: bool) -> list[TableFiles]:
     source = settings.benchmark_dir
-    if not (source / "statistics.json").exists():
-        msg = "there is no built data set"
-        raise InputError(msg, hint="run `rescue build` first")
+    check_whole(source)
+    _check_nobody_left(settings)
     replace = _pseudonyms(settings) if pseudonymise else None
     tables = []
     for table, full in TABLES.items():
@@ -144,16 +158,30 @@ def _stage_tables(settings: Settings, staged: Path, policy: Policy, *, pseudonym
     return tables
 
 
+def _check_nobody_left(settings: Settings) -> None:
+    """Refuse to publish somebody whose recording was taken away since the set was built."""
+    present = {workspace.conversation.id for workspace in find_workspaces(settings).workspaces}
+    built = {
+        row["conversation_id"]
+        for file in sorted((settings.benchmark_dir / "conversations").glob("*.parquet"))
+        for row in read_rows(file)
+    }
+    gone = sorted(built - present)
+    if gone:
+        msg = f"the built data set holds {len(gone)} conversations that are no longer there, for example {gone[0]!r}"
+        raise InputError(msg, hint="run `rescue dataset`, then publish")
+
+
 def _pseudonyms(settings: Settings) -> Pseudonyms:
     names: dict[str, list[str]] = {}
-    for file in sorted((settings.benchmark_dir / "conversations").glob("*.parquet")):
-        for row in read_rows(file):
-            names.setdefault(row["group_id"], []).extend(row["participants"])
-    # Someone who speaks may be missing from the participants.
-    for file in sorted((settings.benchmark_dir / "rows").glob("*.parquet")):
-        for row in pq.read_table(file, columns=["group_id", "primary_speaker", "target"]).to_pylist():
-            names.setdefault(row["group_id"], []).extend([row["primary_speaker"], *row["target"]])
-    return Pseudonyms(load_key(settings.data / "pseudonym.key"), names)
+    groups: dict[str, str] = {}
+    # Participants first, so that their numbers do not change with what is said of others.
+    for table in ("conversations", "rows"):
+        for file in sorted((settings.benchmark_dir / table).glob("*.parquet")):
+            for row in read_rows(file):
+                groups[row["conversation_id"]] = row["group_id"]
+                names.setdefault(row["group_id"], []).extend(names_in(row))
+    return Pseudonyms(load_key(settings.data / "pseudonym.key"), names, groups)
 
 
 def _stage_texts(
@@ -167,6 +195,7 @@ def _stage_texts(
     version: str,
 ) -> None:
     # Only this command needs it, and it takes seconds to load.
+    load("mlcroissant", "publish")
     from pipeline.dataset.croissant import croissant  # noqa: PLC0415
 
     card = data_card(
@@ -180,6 +209,9 @@ def _stage_texts(
     )
     write_text(staged / "README.md", card)
     write_json(staged / "statistics.json", statistics)
+    write_table(staged / "statistics.parquet", table_of(statistics_rows(statistics), STATISTICS), STATISTICS)
+    if find_spec("matplotlib"):
+        write_figures(statistics, staged / "figures")
     write_json(staged / "croissant.json", croissant(tables, content["tables"], name=content["name"], version=version))
     write_text(staged / "CHANGES.md", describe(changes, version) + history)
 
@@ -205,13 +237,13 @@ def _statistics(settings: Settings) -> dict[str, Json]:
 def _fetch(system: Any, root: str, before: Path) -> set[str]:
     """Bring the texts and tables of the publication at the target, and list its files."""
     before.mkdir()
-    if not system.exists(f"{root}/{MANIFEST}"):
+    listed = _manifest(system.cat_file(f"{root}/{MANIFEST}")) if system.exists(f"{root}/{MANIFEST}") else {}
+    if _VERSION not in listed:  # checksums of other things are no publication
         if system.exists(root) and system.ls(root):
             msg = "the target holds files, but no publication"
             raise InputError(msg, hint="name an empty or new folder")
         return set()
-    lines = system.cat_file(f"{root}/{MANIFEST}").decode().splitlines()
-    listed = {line.partition("  ")[2] for line in lines}
+    system.get_file(f"{root}/{MANIFEST}", str(before / MANIFEST))
     # The list comes from the target: a name that leads outside it is not followed.
     inside = {path for path in listed if path and ".." not in PurePosixPath(path).parts and not path.startswith("/")}
     for path in inside:
@@ -221,14 +253,33 @@ def _fetch(system: Any, root: str, before: Path) -> set[str]:
     return inside
 
 
+def _manifest(content: bytes) -> dict[str, str]:
+    """File to SHA-256."""
+    lines = content.decode("utf-8", errors="replace").splitlines()
+    return {name: digest for digest, _, name in (line.partition("  ") for line in lines) if name}
+
+
+def _is_whole(before: Path) -> bool:
+    """Whether the publication at the target is as its manifest says: an interrupted one is not."""
+    manifest = before / MANIFEST
+    if not manifest.exists():
+        return False
+    listed = _manifest(manifest.read_bytes())
+    return all((before / name).is_file() and digest_file(before / name) == digest for name, digest in listed.items())
+
+
 def _send(system: Any, root: str, staged: Path, old_files: set[str]) -> tuple[str, ...]:
     files = _listed(staged)
+    # While files change hands the manifest lists those of both versions. If this is cut short, the next call sees that
+    # they are not whole, writes them all again, and knows what to remove.
+    system.makedirs(root, exist_ok=True)
+    unfinished = "".join(f"{'0' * 64}  {path}\n" for path in sorted({*files, *old_files} - {MANIFEST}))
+    system.pipe_file(f"{root}/{MANIFEST}", unfinished.encode())
     for path in files:
-        # The manifest goes last: until it is there, the old one names what is valid.
         if path != MANIFEST:
             system.makedirs(f"{root}/{path}".rpartition("/")[0], exist_ok=True)
             system.put_file(str(staged / path), f"{root}/{path}")
-    for path in sorted(old_files - set(files)):
+    for path in sorted(old_files - set(files) - {MANIFEST}):
         if system.exists(f"{root}/{path}"):
             system.rm_file(f"{root}/{path}")
     system.put_file(str(staged / MANIFEST), f"{root}/{MANIFEST}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline.store import Json
 
-__all__ = ["Cell", "compare_with_published"]
+__all__ = ["Cell", "compare_with_published", "comparison_page"]
 
 _SIZES: Mapping[str, Mapping[str, float]] = {  # Table 3
     "couple": {
@@ -57,6 +57,24 @@ class Cell:
 def compare_with_published(statistics: Mapping[str, Json]) -> list[Cell]:
     """Every figure of the published Tables 3 and 6 beside that of ``statistics.json``."""
     return list(_cells(statistics))
+
+
+def comparison_page(cells: Sequence[Cell]) -> str:
+    """The comparison as a page of Markdown."""
+    equal = sum(cell.equal for cell in cells)
+    lines = [
+        "# Published against built",
+        "",
+        f"{equal} of {len(cells)} figures of Tables 3 and 6 are equal, to the precision that was published.",
+        "",
+        "| figure | scenario | published | built | |",
+        "|---|---|---:|---:|---|",
+    ]
+    for cell in cells:
+        built = "none" if cell.built is None else f"{cell.built:,g}"
+        verdict = "equal" if cell.equal else "**differs**"
+        lines.append(f"| {cell.figure} | {cell.scenario} | {cell.published:,g} | {built} | {verdict} |")
+    return "\n".join(lines) + "\n"
 
 
 def _cells(statistics: Mapping[str, Json]) -> Iterator[Cell]:

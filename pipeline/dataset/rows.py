@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pipeline.annotation.model import Annotation, Row
@@ -19,7 +19,9 @@ def row_values(row: Row) -> dict[str, Any]:
     return {**row.model_dump(mode="json"), "relation_label": row.relation_label}
 
 
-def annotation_from_rows(conversation: Conversation, rows: Iterable[Mapping[str, Any]]) -> Annotation | None:
+def annotation_from_rows(
+    conversation: Conversation, rows: Iterable[Mapping[str, Any]], participants: Sequence[str]
+) -> Annotation | None:
     """The annotation that the rows of a conversation hold; None if there are none."""
     listed = list(rows)
     if not listed:
@@ -27,6 +29,6 @@ def annotation_from_rows(conversation: Conversation, rows: Iterable[Mapping[str,
     return Annotation(
         conversation_id=conversation.id,
         scenario=Scenario(listed[0]["scenario"]),
-        participants=conversation.participants,
+        participants=tuple(participants),
         rows=tuple(Row.model_validate({name: row[name] for name in ANNOTATED}) for row in listed),
     )

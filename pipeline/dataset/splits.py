@@ -37,14 +37,17 @@ class Splits:
 
 
 def group_key(group_id: str) -> str:
-    """A group id without what spelling varies: case, accents' composition, blanks, dashes, underscores.
+    """A group id without what spelling varies: case, accents' composition, blanks, dashes, underscores, apostrophes.
+
+    A mark between two digits stays: ``couple_1-1`` and ``couple_11`` are two couples.
 
     Example:
         >>> group_key("Smith - Jones") == group_key("smith_jones")
         True
     """
     plain = unicodedata.normalize("NFKC", group_id).casefold()
-    return re.sub(r"[\s\-_.]+", "", plain) or plain
+    between_digits = re.sub(r"(?<=\d)[\W_]+(?=\d)", "-", plain)
+    return re.sub(r"(?<!\d)[\W_]+|[\W_]+(?!\d)", "", between_digits) or plain
 
 
 def assign_splits(conversations: Iterable[Conversation], settings: DatasetSettings) -> Splits:
@@ -64,6 +67,11 @@ def assign_splits(conversations: Iterable[Conversation], settings: DatasetSettin
         return Splits(("test",), everything, variants)
     scheme = _scheme(settings)
     pinned = {group_key(name): split for name, split in scheme.pinned.items()}
+    known = {item.id for group in members.values() for item in group}
+    lost = sorted(name for name in scheme.pinned if name not in known and group_key(name) not in members)
+    if lost:
+        msg = f"the split scheme {settings.split!r} pins {lost[0]!r}, which is no conversation and no group"
+        raise UsageError(msg, hint="correct or remove it under `pinned`")
     found: dict[str, str] = {}
     for key, group in members.items():
         asked = {scheme.pinned.get(item.id) or pinned.get(key) for item in group} - {None}

@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import ffmpeg
 import numpy as np
 import numpy.typing as npt
-import soundfile
 
 from pipeline.errors import InputError
+from pipeline.extras import load
 from pipeline.media.ffmpeg import SAFE_INPUT, binary, file_url, shown
 from pipeline.media.probe import AudioStream, MediaInfo
 from pipeline.settings import MediaSettings
@@ -113,6 +112,7 @@ def read_audio(source: Path, interval: Interval | None = None) -> Samples:
     Raises:
         InputError: If the file is missing, torn, or not 16 kHz mono.
     """
+    soundfile = load("soundfile", "speech")
     try:
         with soundfile.SoundFile(source) as opened:
             if (opened.samplerate, opened.channels) != (SAMPLE_RATE, 1):
@@ -184,6 +184,7 @@ def _decibels(amplitude: float) -> float:
 def _decode(
     decoder: _Decoder, target: Path, levels: _Levels, clip_duration: Seconds, *, channel: int | None
 ) -> _Written:
+    soundfile = load("soundfile", "speech")
     limit = round(clip_duration * SAMPLE_RATE) if clip_duration else None
     stored = 0
     with soundfile.SoundFile(target, "w", SAMPLE_RATE, 1, subtype="PCM_16", format="FLAC") as flac:
@@ -211,7 +212,8 @@ class _Decoder:
         # The file's own time stamps are kept and moved by hand: left alone, ffmpeg takes some formats' zero from the
         # streams in use. `first_pts` puts sound that begins late where it belongs, `async` fills holes.
         command = (
-            ffmpeg.input(file_url(recording), copyts=None, **SAFE_INPUT)[str(stream.index)]
+            load("ffmpeg", "speech")
+            .input(file_url(recording), copyts=None, **SAFE_INPUT)[str(stream.index)]
             .filter("asetpts", f"PTS-({info.clock_start})/TB")
             .filter("aresample", SAMPLE_RATE, **{"async": 1, "first_pts": 0, "min_hard_comp": 0.05})
             .output("pipe:", format="f32le", acodec="pcm_f32le", ac=stream.channels, loglevel="error")

@@ -11,10 +11,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import ffmpeg
-
 from pipeline.conversation import Conversation
 from pipeline.errors import InputError
+from pipeline.extras import load
 from pipeline.media.ffmpeg import SAFE_INPUT, binary, file_url, shown
 from pipeline.store import Json
 from pipeline.times import Seconds
@@ -99,8 +98,9 @@ def probe(path: Path) -> MediaInfo:
 
     Raises:
         InputError: If the file is missing, empty, no recording, or points to other files.
-        PrerequisiteError: If ffprobe is missing.
+        PrerequisiteError: If ffprobe or ffmpeg-python is missing.
     """
+    ffmpeg = load("ffmpeg", "speech")
     if not path.is_file():
         msg = "there is no such file"
         raise InputError(msg, file=path, hint="check `media:` in conversation.yaml, or add the recording again")
@@ -209,7 +209,7 @@ def _unreadable(complaint: str, path: Path) -> InputError:
     if "moov atom not found" in complaint:
         msg = "the recording is incomplete: its index is missing, or it is no recording"
         return InputError(msg, file=path, hint="copy or download it again")
-    msg = f"the file cannot be read as a recording: {first}"
+    msg = f"the file cannot be read as a recording: {first.removeprefix(f'{path.name}: ')}"
     return InputError(msg, file=path, hint="play it to see if it is whole, or convert it to mp4")
 
 

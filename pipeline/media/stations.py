@@ -11,8 +11,9 @@ from pipeline.media.ffmpeg import version as ffmpeg_version
 from pipeline.media.probe import AudioStream, MediaInfo, PacketTimes, choose_audio, probe, scan_packets
 from pipeline.station import Station, Workspace
 from pipeline.store import Json, digest_file, read_json, write_json
+from pipeline.times import Seconds
 
-__all__ = ["AudioStation", "NoAudioStreamError", "SourceStation"]
+__all__ = ["AudioStation", "NoAudioStreamError", "SourceStation", "check_recording"]
 
 _RIFF_UNKNOWN = (0, 0xFFFFFFFF)
 _PADDING = 0.05
@@ -60,9 +61,7 @@ class SourceStation(Station):
         if media is None:
             msg = "no media: annotations only"
             raise SkipStation(msg)
-        info = probe(media)
-        packets = scan_packets(media, info)
-        _check_whole(media, info, packets, workspace.settings.media.duration_tolerance)
+        info, packets = check_recording(media, workspace.settings.media.duration_tolerance)
         end = max((times.end for times in packets.values()), default=0.0)
         content = {
             "media": workspace.conversation.media,
@@ -85,6 +84,22 @@ class SourceStation(Station):
             summary |= {"width": info.video.width, "height": info.video.height, "fps": info.video.fps}
             summary["warnings"] = _picture_warnings(info)
         return summary
+
+
+def check_recording(media: Path, tolerance: Seconds) -> tuple[MediaInfo, Mapping[int, PacketTimes]]:
+    """What a recording is and where its data lies: what the station does, and what ``rescue add`` checks.
+
+    Args:
+        media: The file.
+        tolerance: Seconds that may be missing at its end.
+
+    Raises:
+        InputError: If it is missing, no recording, or cut off.
+    """
+    info = probe(media)
+    packets = scan_packets(media, info)
+    _check_whole(media, info, packets, tolerance)
+    return info, packets
 
 
 class AudioStation(Station):

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from pyannote.audio.pipelines import SpeakerDiarization
 from pyannote.audio.pipelines.clustering import AgglomerativeClustering
-from pyannote.core import SlidingWindowFeature
+from pyannote.core import SlidingWindow, SlidingWindowFeature
+from torch.nn import functional
 
 from pipeline.settings import DiarizationSettings
 from pipeline.speech import networks, weights
@@ -36,9 +39,10 @@ PARAMETERS: Mapping[str, Mapping[str, Any]] = {
 """The pipeline's parameters, without the clustering threshold, which is a setting."""
 
 
-def embedded_pipeline(settings: DiarizationSettings) -> VoiceDiarization:
+def embedded_pipeline(settings: DiarizationSettings, *, workers: int = 1) -> VoiceDiarization:
     """The pipeline over the embedded segmentation and voice networks, ready to run."""
     pipeline = VoiceDiarization(
+        workers=workers,
         segmentation=networks.load_segmentation(weights.embedded_segmentation()),
         embedding=networks.load_voice_encoder(weights.embedded_voice_embedding()),
         clustering="AgglomerativeClustering",
@@ -73,9 +77,11 @@ class VoiceClustering(AgglomerativeClustering):
             active = heard.data.sum(axis=1)
             clusters = np.where(active > 0, found, _NOBODY)
             unvoiced = self._unvoiced(clusters, heard, voice) if voice is not None else []
-            if not unvoiced or len(unvoiced) == len(np.unique(clusters[clusters >= 0])):
+            kept = np.isin(clusters, [_NOBODY, *unvoiced], invert=True)
+            if not kept.any():
+                return np.full_like(clusters, _NOBODY), soft, centroids
+            if not unvoiced:
                 return clusters, soft, centroids
-            kept = np.isin(clusters, unvoiced, invert=True)
             heard = SlidingWindowFeature(heard.data * kept[:, None, :], heard.sliding_window)
 
     @staticmethod
@@ -90,12 +96,34 @@ class VoiceClustering(AgglomerativeClustering):
 
 
 class VoiceDiarization(SpeakerDiarization):
-    """``SpeakerDiarization`` that embeds only speakers who speak and, given `VOICE`, keeps only voices."""
+    """``SpeakerDiarization`` that embeds only speakers who speak and, given `VOICE`, keeps only voices.
 
-    def __init__(self, **options: Any) -> None:
+    Batches run side by side in ``workers`` threads, each operation in one thread: the recurrent networks wait for each
+    other at every time step when one operation is spread over cores. The result does not depend on ``workers``.
+    """
+
+    def __init__(self, *, workers: int = 1, **options: Any) -> None:
         super().__init__(**options)
+        self._workers = workers
         # Two speakers that the segmentation keeps apart in one window are two people.
         self.clustering = VoiceClustering(metric=self._embedding.metric, constrained_assignment=True)
+
+    def get_segmentations(
+        self, file: Mapping[str, Any], hook: Callable[..., None] | None = None
+    ) -> SlidingWindowFeature:
+        """Activity (windows, frames, local speakers) of sliding windows, the last one padded with silence."""
+        del hook
+        waveform, sample_rate = self._segmentation.model.audio(file)
+        size = self._segmentation.model.audio.get_num_samples(self._segmentation.duration)
+        step = round(self._segmentation.step * sample_rate)
+        count = 1 + max(0, -(-(waveform.shape[1] - size) // step))
+        padded = functional.pad(waveform, (0, size + (count - 1) * step - waveform.shape[1]))
+        windows = padded.unfold(1, size, step).transpose(0, 1)
+        batch = self._segmentation.batch_size
+        batches = [windows[first : first + batch] for first in range(0, count, batch)]
+        found = self._map(self._segmentation.infer, batches)
+        sliding = SlidingWindow(start=0.0, duration=self._segmentation.duration, step=self._segmentation.step)
+        return SlidingWindowFeature(np.vstack(found), sliding)
 
     def get_embeddings(
         self,
@@ -106,26 +134,33 @@ class VoiceDiarization(SpeakerDiarization):
     ) -> NDArray[Any]:
         """Embeddings (windows, local speakers, dimension); NaN for local speakers who are silent in a window."""
         del exclude_overlap, hook
-        import torch
-
         masks = np.nan_to_num(binary_segmentations.data, nan=0.0).astype(np.float32)
         windows, _, speakers = masks.shape
         embeddings = np.full((windows, speakers, self._embedding.dimension), np.nan, dtype=np.float32)
         spoken = np.argwhere(masks.any(axis=1))
         chunks = binary_segmentations.sliding_window
-        for first in range(0, len(spoken), self.embedding_batch_size):
-            batch = spoken[first : first + self.embedding_batch_size]
+
+        def embed(batch: NDArray[Any]) -> None:
             sounds = {window: self._audio.crop(file, chunks[window], mode="pad")[0] for window in set(batch[:, 0])}
             embeddings[batch[:, 0], batch[:, 1]] = self._embedding(
                 torch.stack([sounds[window] for window in batch[:, 0]]),
                 masks=torch.from_numpy(np.stack([masks[window, :, speaker] for window, speaker in batch])),
             )
+
+        size = self.embedding_batch_size
+        self._map(embed, [spoken[first : first + size] for first in range(0, len(spoken), size)])
         return embeddings
+
+    def _map(self, function: Callable[[Any], Any], batches: Iterable[Any]) -> list[Any]:
+        with ThreadPoolExecutor(self._workers) as pool:
+            return list(pool.map(function, batches))
 
     def reconstruct(
         self, segmentations: SlidingWindowFeature, hard_clusters: NDArray[Any], count: SlidingWindowFeature
     ) -> SlidingWindowFeature:
         """As pyannote's, but where only left-out speakers are active, nobody speaks."""
+        if hard_clusters.max() < 0:
+            return SlidingWindowFeature(np.zeros_like(count.data, dtype=float), count.sliding_window)
         heard = segmentations.data * (hard_clusters >= 0)[:, None, :]
         again = self.speaker_count(
             SlidingWindowFeature((heard > self.segmentation.threshold) * 1.0, segmentations.sliding_window),

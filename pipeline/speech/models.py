@@ -151,11 +151,14 @@ class Models:
         except ImportError as error:
             msg = f"diarization is not installed: {error}"
             raise PrerequisiteError(msg, hint=_INSTALL) from error
-        torch.set_num_threads(self._settings.threads)
         if settings.model == EMBEDDED:
-            pipeline = embedded_pipeline(settings)
+            on_cpu = self.device == "cpu"
+            torch.set_num_threads(1 if on_cpu else self._settings.threads)
+            pipeline = embedded_pipeline(settings, workers=self._settings.threads if on_cpu else 1)
         else:
+            torch.set_num_threads(self._settings.threads)
             pipeline = _load_hub_pipeline(Pipeline, settings.model)
+            pipeline.segmentation_batch_size = pipeline.embedding_batch_size = settings.batch_size
         return pipeline.to(torch.device(self.device))
 
 

@@ -44,6 +44,9 @@ _GOLD_FIELDS = (
 )
 """Fields that hold an answer of some task; never shown, of any row. SSP's recent emotion comes in the instance."""
 
+_ANSWERS = frozenset({"label", "target", "strategy", "emotion", "viewpoints"})
+"""Columns of task tables that hold the answer itself."""
+
 _MARKER = re.compile(r"zq[a-z]+\d+qz")
 _TELLING = re.compile(
     r"(?:^|[^a-z])(pos|neg|positive|negative|gold|true|false|yes|no|actual|continue)(?:[^a-z]|$)", re.IGNORECASE
@@ -91,7 +94,9 @@ def audit_instances(
     ways = list(options)
     marks = {conversation: marked(listed) for conversation, listed in rows.items()}
     leaks = []
-    for instance in instances:
+    for plain in instances:
+        gold = f"zqgold{plain['row_index']}qz"
+        instance = {name: _mark(value, gold, name) if name in _ANSWERS else value for name, value in plain.items()}
         for way in ways:
             prompt = renderer(instance, marks[instance["conversation_id"]], way)
             leaks += _look(instance, f"{prompt.system}\n{prompt.user}", _last_visible(instance, way))

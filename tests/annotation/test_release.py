@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.made_release import made_release
 from pipeline.annotation.release import import_release
-from pipeline.conversation import discover
+from pipeline.conversation import discover, load_conversation, save_conversation
 from pipeline.errors import InputError
 
 SAMPLES = list(islice(made_release(seed=5), 6))
@@ -101,3 +101,42 @@ def test_a_sample_that_stands_twice_and_a_missing_file(tmp_path: Path) -> None:
     assert "stands twice" in str(report.problems[0])
     with pytest.raises(InputError, match="no such file"):
         import_release([tmp_path / "gone.jsonl"], tmp_path / "raw")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        '{"sample_id": "bad/1", "scenario": "couple", "rows": [{"row_index": 1, "start_time": NaN}]}',
+        '{"sample_id": "bad/1", "scenario": "couple", "rows": [{"dialogue_cleaned": "\\ud83d"}]}',
+        "[" * 100_000,
+        '{"sample_id": "bad/1", "scenario": "couple", "rows": ["a", "b"]}',
+    ],
+)
+def test_a_bad_sample_is_a_problem_of_its_own(tmp_path: Path, bad: str) -> None:
+    good = '{"sample_id": "good/1", "scenario": "couple", "participants": ["A"], "rows": []}'
+    release = tmp_path / "r.jsonl"
+    release.write_text(f"{bad}\n{good}\n")
+    for _ in range(2):
+        report = import_release([release], tmp_path / "raw")
+        assert len(report.problems) == 1
+        assert report.problems[0].place == "line 1"
+    assert report.unchanged == 1
+
+
+def test_what_the_release_corrects_arrives(tmp_path: Path) -> None:
+    row = {"row_index": 1, "start_time": 0, "end_time": 1, "primary_speaker": "A", "dialogue_cleaned": "x"}
+    sample = {"sample_id": "s/1", "scenario": "couple", "participants": ["A"], "rows": [row, row]}
+    release, raw = tmp_path / "r.jsonl", tmp_path / "raw"
+
+    def brought(**changes: Any) -> Any:
+        release.write_text(json.dumps({**sample, **changes}) + "\n")
+        return import_release([release], raw)
+
+    assert brought().added == ["s/1"]
+    folder = next(path.parent for path in raw.rglob("conversation.yaml"))
+    assert brought(participants=["A", "B"]).changed == {"s/1": []}
+    assert load_conversation(folder).participants == ("A", "B")
+    save_conversation(folder, load_conversation(folder).model_copy(update={"participants": ("A", "Bea")}))
+    changed = brought(participants=["A", "B"], rows=[{**row, "dialogue_cleaned": "y"}, row])
+    assert changed.changed == {"s/1": [1]}, "of two rows with one number the first changed"
+    assert load_conversation(folder).participants == ("A", "Bea"), "what the user corrected stays"

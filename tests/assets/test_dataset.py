@@ -8,6 +8,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from assets.checks import as_published, no_leaks
 from assets.conversations import RECORDING, conversation_assets
 from assets.dataset import benchmark
 from assets.partitions import register
@@ -15,6 +16,8 @@ from assets.resources import Project
 from pipeline.build import build_conversation, find_workspaces, stations
 from pipeline.conversation import load_conversation, save_conversation
 from pipeline.dataset.build import build_dataset
+from pipeline.dataset.figures import keep_figures
+from pipeline.schemas import TASKS, read_rows, table_of, write_table
 from pipeline.settings import Settings
 from pipeline.speech.models import Models
 from tests.assets.small import write
@@ -70,9 +73,10 @@ def test_everything_in_the_ui_makes_the_files_of_the_command_line(project: Proje
     for workspace in found.workspaces:
         build_conversation(workspace, stations(Models(beside)))
     build_dataset(found.workspaces, beside)
+    keep_figures(beside.benchmark_dir)
     made = files(tmp_path / "data")
     assert made == files(beside.data)
-    assert "benchmark/rpp/test.parquet" in made
+    assert {"benchmark/rpp/test.parquet", "benchmark/figures/labels_couple.svg"} <= made.keys()
     event = instance.get_latest_materialization_event(dg.AssetKey(["benchmark", "rows"]))
     assert event is not None
     assert event.asset_materialization is not None
@@ -100,3 +104,19 @@ def test_a_missing_conversation_is_named_and_left_out_only_on_request(project: P
     ]
     assert not check.passed
     assert check.metadata["left out"].value == "anna"
+
+
+def test_the_checks_look_at_the_tables_as_they_were_written(project: Project) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    for asset in (conversation_assets(project.line), benchmark):
+        assert run(project, instance, asset).dagster_run.is_success
+    leaks = no_leaks(project=project)
+    assert leaks.passed
+    assert leaks.metadata["instances"].value == 78
+    assert as_published(project=project).metadata["compared"].value.startswith("no")
+    rows = project.settings.benchmark_dir / "rpp" / "test.parquet"
+    told = [{**row, "instance_id": f"positive-{row['row_index']}"} for row in read_rows(rows)]
+    write_table(rows, table_of(told, TASKS["rpp"]), TASKS["rpp"])
+    leaking = no_leaks(project=project)
+    assert not leaking.passed
+    assert leaking.metadata["leaks"].value == len(told)

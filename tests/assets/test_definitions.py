@@ -14,6 +14,7 @@ GROUPS = {
     "recording": {"recording", "source", "audio"},
     "speech": {"words", "speakers", "turns"},
     "annotation": {"annotations", "rows"},
+    "picture": {"clips", "cues"},
     "tables": {"benchmark/conversations", "benchmark/turns", "benchmark/rows", "benchmark/statistics"},
     "tasks": {f"benchmark/{task}" for task in ("itp", "rpp", "stp", "ssp", "er", "vp")},
 }

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.build import build_conversation, find_workspaces
+from pipeline.conversation import save_conversation
 from pipeline.dataset.build import TABLES, build_dataset
 from pipeline.errors import InputError
 from pipeline.schemas import TASKS
@@ -137,3 +138,31 @@ def test_every_reader_sees_the_same(made: Settings) -> None:
     assert {value for (value,) in strategy.fetchall()} == {
         row["support_strategy"][0]["strategy_type"] for row in rows if row["support_strategy"]
     }
+
+
+def test_a_folder_that_cannot_be_read_is_missing_too(tmp_path: Path) -> None:
+    settings = project(tmp_path, samples=3)
+    folder = find_workspaces(settings).workspaces[0].raw
+    (folder / "conversation.yaml").write_text("title: 2026-02-30\n")
+    found = find_workspaces(settings)
+    assert len(found.problems) == 1
+    with pytest.raises(InputError, match="1 conversations are missing"):
+        build_dataset(found.workspaces, settings, problems=found.problems)
+    report = build_dataset(found.workspaces, settings, problems=found.problems, allow_missing=True)
+    assert report.missing == (folder.name,)
+
+
+def test_participants_of_the_annotation_alone_count(tmp_path: Path) -> None:
+    settings = project(tmp_path, samples=3)
+    build_dataset(find_workspaces(settings).workspaces, settings)
+    told = {table: pq.read_table(settings.benchmark_dir / table / "test.parquet") for table in ("stp", "conversations")}
+    for workspace in find_workspaces(settings).workspaces:
+        without = workspace.conversation.model_copy(update={"participants": ()})
+        save_conversation(workspace.raw, without)
+    run(settings)
+    build_dataset(find_workspaces(settings).workspaces, settings)
+    for table, before in told.items():
+        after = pq.read_table(settings.benchmark_dir / table / "test.parquet")
+        for column in ("candidates", "participants"):
+            if column in before.column_names:
+                assert after[column] == before[column]

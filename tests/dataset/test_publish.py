@@ -12,16 +12,18 @@ import mlcroissant
 import pyarrow.parquet as pq
 import pytest
 from datasets import Features, load_dataset
+from fsspec.implementations.local import LocalFileSystem
 from huggingface_hub import DatasetCard
 
 from pipeline.build import find_workspaces
 from pipeline.dataset.build import TABLES, build_dataset
 from pipeline.dataset.card import features
 from pipeline.dataset.policy import Policy, published_schema
-from pipeline.dataset.pseudonyms import Pseudonyms
+from pipeline.dataset.pseudonyms import Pseudonyms, names_in
 from pipeline.dataset.publish import publish
 from pipeline.errors import InputError
 from pipeline.settings import Settings
+from pipeline.store import digest_file
 from tests.dataset.made import project, run
 
 
@@ -88,6 +90,8 @@ def everything(folder: Path) -> str:
     for path in sorted(folder.rglob("*")):
         if path.suffix == ".parquet":
             parts.append(json.dumps(pq.read_table(path).to_pylist(), ensure_ascii=False))
+        elif path.suffix == ".png":  # its SVG twin shows what it says; here only what a program may add
+            assert b"tEXt" not in path.read_bytes()
         elif path.is_file():
             parts.append(path.read_text("utf-8"))
     return "\n".join(parts)
@@ -185,7 +189,110 @@ def test_an_fsspec_address(made: Settings) -> None:
     ],
 )
 def test_names_in_text(text: str, replaced: str) -> None:
-    pseudonyms = Pseudonyms(b"k", {"g": ["Anna", "Mary Ann Lee", "Therapist", "Zoë"]})
+    pseudonyms = Pseudonyms(b"k", {"g": ["Anna", "Mary Ann Lee", "Therapist", "Zoë"]}, {})
     row: dict[str, Any] = {"group_id": "g", "conversation_id": "c", "dialogue_cleaned": text}
     assert pseudonyms.row(row)["dialogue_cleaned"] == replaced
     assert pseudonyms.row({**row, "dialogue_cleaned": None})["dialogue_cleaned"] is None
+
+
+def test_a_folder_with_checksums_of_other_things_is_left_alone(made: Settings, tmp_path: Path) -> None:
+    (tmp_path / "photo.jpg").write_bytes(b"mine")
+    (tmp_path / "SHA256SUMS").write_text("0" * 64 + "  photo.jpg\n")
+    with pytest.raises(InputError, match="no publication"):
+        publish(made, str(tmp_path))
+    assert (tmp_path / "photo.jpg").read_bytes() == b"mine"
+
+
+def test_an_interrupted_publication_is_finished_by_the_next_call(
+    made: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut short in the middle of the wider policy, then published under the narrower one: nothing wider stays."""
+    target = tmp_path / "set"
+    publish(made, str(target))
+    put, calls = LocalFileSystem.put_file, []
+
+    def breaks(self: Any, *args: Any, **kwargs: Any) -> None:
+        calls.append(args)
+        if len(calls) > 12:
+            raise KeyboardInterrupt
+        put(self, *args, **kwargs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalFileSystem, "put_file", breaks)
+        with pytest.raises(KeyboardInterrupt):
+            publish(made, str(target), policy=Policy.TEXT)
+    again = publish(made, str(target))
+    assert again.changed
+    fresh = tmp_path / "fresh"
+    publish(made, str(fresh))
+    for table in TABLES:
+        for file in sorted((fresh / table).glob("*")):
+            assert (target / table / file.name).read_bytes() == file.read_bytes()
+    for line in (target / "SHA256SUMS").read_text().splitlines():
+        digest, _, name = line.partition("  ")
+        assert digest_file(target / name) == digest
+    assert not publish(made, str(target)).changed
+
+
+def test_what_is_not_whole_or_no_longer_there_is_not_published(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    settings = project(tmp_path / "p", samples=3)
+    build_dataset(find_workspaces(settings).workspaces, settings)
+    victim = find_workspaces(settings).workspaces[0]
+    victim.raw.rename(tmp_path / "away")
+    with pytest.raises(InputError, match="no longer there"):
+        publish(settings, str(tmp_path / "set"))
+    (tmp_path / "away").rename(victim.raw)
+    (settings.benchmark_dir / "provenance.json").unlink()
+    with pytest.raises(InputError, match="cut short"):
+        publish(settings, str(tmp_path / "set"))
+
+
+def test_turns_are_published_and_ids_of_instances_cannot_be_guessed(made: Settings, published: Path) -> None:
+    replace = Pseudonyms(b"k" * 32, {"g": ["Anna"]}, {"c": "g"})
+    assert replace.row({"conversation_id": "c", "speaker": "SPEAKER_00", "text": "Anna?"})["text"] == "Person 1?"
+    real = set(pq.read_table(made.benchmark_dir / "itp" / "test.parquet")["instance_id"].to_pylist())
+    shown = set(pq.read_table(published / "itp" / "test.parquet")["instance_id"].to_pylist())
+    assert len(shown) == len(real)
+    assert not shown & real
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("Strauß", "Herr Strauß, STRAUSS"), ("Zoé", "Zoe\u0301 came"), ("美咲", "美咲さん")],
+)
+def test_names_of_all_scripts_and_spellings(name: str, text: str) -> None:
+    replaced = Pseudonyms(b"k" * 32, {"g": [name]}, {}).text("g", text)
+    assert "Person 1" in replaced
+    assert name not in replaced
+    assert "STRAUSS" not in replaced
+
+
+def test_everybody_who_is_named_anywhere_gets_a_pseudonym() -> None:
+    row = {
+        "participants": ["Anna"],
+        "background_dialogue": [{"speaker": "Olga", "target": ["Mirjam"], "content": "hi"}],
+        "internal_emotion": [{"person": "Katrin", "emotion_description": "sad"}],
+        "support_strategy": [{"provider": "Therapist", "target": ["Piotr"]}],
+        "dialogue_cleaned": "Boris",
+    }
+    assert set(names_in(row)) == {"Anna", "Olga", "Mirjam", "Katrin", "Therapist", "Piotr"}
+
+
+def test_labels_are_labels_also_where_somebody_is_called_like_one(made: Settings, published: Path) -> None:
+    for task, column in (("rpp", "label"), ("ssp", "strategy")):
+        real = pq.read_table(made.benchmark_dir / task / "test.parquet")
+        shown = pq.read_table(published / task / "test.parquet")
+        for name in (column, "candidates"):
+            assert shown[name] == real[name]
+    for name in ("utterance_type", "relation_label", "scenario"):
+        assert (
+            pq.read_table(published / "rows" / "test.parquet")[name]
+            == pq.read_table(made.benchmark_dir / "rows" / "test.parquet")[name]
+        )
+    replace = Pseudonyms(b"k" * 32, {"g": ["Join", "Anna"]}, {})
+    row = {"group_id": "g", "task": "ssp", "strategy": "join", "candidates": ["join"], "support_target": "Join"}
+    told = replace.row({**row, "instance_id": "x"})
+    assert (told["strategy"], told["candidates"], told["support_target"]) == ("join", ["join"], "Person 1")
+    nested = replace.row({"group_id": "g", "support_strategy": [{"strategy_type": "join", "strategy_content": "Join"}]})
+    assert nested["support_strategy"] == [{"strategy_type": "join", "strategy_content": "Person 1"}]

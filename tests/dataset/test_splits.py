@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from pipeline.conversation import Conversation
 from pipeline.dataset.splits import assign_splits, group_key
@@ -76,3 +77,31 @@ def test_a_pin_that_would_part_a_group_is_refused() -> None:
 def test_a_wrong_scheme_is_refused(settings: DatasetSettings, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         assign_splits(conversations("g"), settings)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Smith \u2013 Jones", "smith-jones", True),
+        ("O\u2019Brien", "O'Brien", True),
+        ("Smith_Jones", "Smith Jones", True),
+        ("couple_1-1", "couple_11", False),
+        ("couple 1/2", "couple 12", False),
+    ],
+)
+def test_spelling_variants_of_a_group(one: str, other: str, same: bool) -> None:
+    assert (group_key(one) == group_key(other)) is same
+
+
+@pytest.mark.parametrize("name", ["../escape", "a/b", "dev-1", ""])
+def test_split_names_become_file_names(name: str) -> None:
+    with pytest.raises(ValidationError):
+        SplitScheme(shares={name: 0.5, "test": 0.5})
+    with pytest.raises(ValidationError):
+        SplitScheme(shares={"train": 1.5, "test": -0.5})
+
+
+def test_a_pin_of_nobody_is_a_slip() -> None:
+    scheme = DatasetSettings(split="p", schemes={"p": SplitScheme(shares={"a": 1.0}, pinned={"coupl0000": "a"})})
+    with pytest.raises(UsageError, match="coupl0000"):
+        assign_splits([Conversation(id="couple0000/1")], scheme)

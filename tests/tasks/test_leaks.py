@@ -92,6 +92,19 @@ def test_a_renderer_that_prints_the_whole_row_is_found_to_leak() -> None:
         assert "answer" in kinds, task
 
 
+@pytest.mark.parametrize(
+    ("task", "column"),
+    [("rpp", "label"), ("stp", "target"), ("ssp", "strategy"), ("er", "emotion"), ("vp", "viewpoints")],
+)
+def test_a_renderer_that_prints_the_answer_of_the_instance_is_found_to_leak(task: str, column: str) -> None:
+    def telling(instance: Any, rows: Any, options: RenderOptions) -> Any:
+        prompt = render(instance, rows, options)
+        return type(prompt)(**{**vars(prompt), "user": f"{prompt.user} (hint: {instance[column]})"})
+
+    leaks = audit_instances(instances_of(SOME, task), ROWS, [RenderOptions()], telling)
+    assert {leak.kind for leak in leaks} == {"answer"}
+
+
 def test_ids_say_nothing() -> None:
     annotations = ANNOTATIONS
     instances = [item for task in TASK_BUILDERS for item in instances_of(annotations, task)]

@@ -1,0 +1,1 @@
+"""Vision: shots, faces, lips, and who is likely speaking."""

@@ -1,0 +1,140 @@
+"""One pass over a recording: shots, motion and faces, gathered for turns and rows."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from pipeline.media.frames import FrameGrid, decode, sampled_grid
+from pipeline.media.probe import MediaInfo
+from pipeline.settings import CueSettings
+from pipeline.store import Json
+from pipeline.times import Interval, Seconds, merge, round_time
+from pipeline.vision.faces import FaceTrack, FaceTracker
+from pipeline.vision.networks import FaceDetector, FaceMesh
+from pipeline.vision.shots import ShotWatcher
+from pipeline.vision.speaking import FaceCues, SpokenUnit, face_cues, likely_speaking, link_speakers
+
+__all__ = ["Watched", "picture_columns", "watch"]
+
+_MARGIN = 0.2
+"""Seconds before a unit from which its faces are looked for."""
+
+
+@dataclass
+class Watched:
+    """What was seen. Holds a few numbers a frame, no pictures."""
+
+    grid: FrameGrid
+    cuts: list[Seconds] = field(default_factory=list)
+    motion: array[float] = field(default_factory=lambda: array("f"))
+    """Mean change of brightness from frame to frame."""
+    tracks: list[FaceTrack] = field(default_factory=list)
+
+    def frames(self, interval: Interval) -> range:
+        """The frames shown in an interval."""
+        times = range(len(self.motion))
+        return range(
+            bisect_left(times, interval.start, key=self.grid.time), bisect_left(times, interval.end, key=self.grid.time)
+        )
+
+
+def watch(
+    recording: Path, info: MediaInfo, units: Sequence[SpokenUnit], settings: CueSettings, threads: int
+) -> Watched:
+    """Look through the recording once. Shots are found everywhere, faces where somebody speaks.
+
+    Raises:
+        InputError: If the picture cannot be decoded.
+        PrerequisiteError: If the extra ``vision`` is not installed.
+    """
+    assert info.video is not None
+    grid = sampled_grid(info.video, settings.frame_rate, settings.longest_side)
+    detector, mesh = FaceDetector(settings.face_confidence, threads), FaceMesh(threads)
+    tracker = FaceTracker(detector, mesh, settings.detect_every)
+    watcher = ShotWatcher(float(grid.rate), settings.cut_threshold)
+    watched = Watched(grid)
+    wanted = iter(merge(Interval(max(0.0, u.interval.start - _MARGIN), u.interval.end) for u in units))
+    span = next(wanted, None)
+    for frame, picture in enumerate(decode(recording, info, grid, "bgr24")):
+        time = grid.time(frame)
+        watcher.see(picture)
+        watched.motion.append(watcher.motion)
+        if watcher.is_cut:
+            watched.cuts.append(round_time(time))
+        while span is not None and span.end <= time:
+            span = next(wanted, None)
+        if span is not None and span.start <= time:
+            tracker.see(picture, frame, time, len(watched.cuts) + 1)
+    watched.tracks = tracker.tracks
+    return watched
+
+
+def picture_columns(
+    watched: Watched, units: Sequence[SpokenUnit], participants: Mapping[str, str], settings: CueSettings
+) -> list[dict[str, Json]]:
+    """The picture's columns of the table ``cues``, one dict a unit in the order given."""
+    rate = float(watched.grid.rate)
+    firsts = [track.samples[0].time for track in watched.tracks]
+    faces = []
+    for unit in units:
+        # Tracks are in order of first sight, so those that begin later cannot be in it.
+        known = watched.tracks[: bisect_left(firsts, unit.interval.end)]
+        near = [track for track in known if track.samples[-1].time >= unit.interval.start]
+        faces.append(face_cues(near, unit, len(watched.frames(unit.interval)), rate, settings.lip_motion))
+    pairs = list(zip(units, faces, strict=True))
+    linked = link_speakers(pair for pair in pairs if pair[0].kind == "turn")
+    return [_columns(watched, unit, found, linked, participants) for unit, found in pairs]
+
+
+def _columns(
+    watched: Watched,
+    unit: SpokenUnit,
+    faces: Sequence[FaceCues],
+    linked: Mapping[int, str],
+    participants: Mapping[str, str],
+) -> dict[str, Json]:
+    frames = watched.frames(unit.interval)
+    cuts = [cut for cut in watched.cuts if unit.interval.start < cut < unit.interval.end]
+    at_once = Counter(sample.frame for face in faces for sample in face.track.samples if sample.frame in frames)
+    speaking = likely_speaking(faces)
+    seen = {linked[face.track.index] for face in faces if face.track.index in linked}
+    return {
+        "shots": len(cuts) + 1,
+        "cuts": cuts,
+        "picture_motion": _rounded(float(np.mean(watched.motion[frames.start : frames.stop]))) if frames else None,
+        "frames": len(frames),
+        "most_faces": max(at_once.values(), default=0),
+        "faces": list(_face_columns(faces, linked, participants)),
+        "speaking_track": speaking.track.index if speaking else None,
+        "speaking_score": _rounded(speaking.speaking_score) if speaking else None,
+        "speaker_on_screen": unit.speaker in seen if unit.speaker in linked.values() else None,
+    }
+
+
+def _face_columns(
+    faces: Sequence[FaceCues], linked: Mapping[int, str], participants: Mapping[str, str]
+) -> Iterator[dict[str, Json]]:
+    for face in faces:
+        speaker = linked.get(face.track.index)
+        yield {
+            "track": face.track.index,
+            "shot": face.track.shot,
+            **{
+                name: _rounded(getattr(face, name))
+                for name in ("on_screen_share", "size", "x", "y", "lip_motion", "head_motion", "speaking_score")
+            },
+            "speaker": speaker,
+            "participant": participants.get(speaker) if speaker else None,
+        }
+
+
+def _rounded(value: float | None) -> float | None:
+    """Four places: finer ones are noise, and differ between processors."""
+    return None if value is None else round(value, 4)
