@@ -5,21 +5,29 @@ from collections.abc import Sequence
 
 import dagster as dg
 
+from assets.evaluation import GROUP
 from assets.partitions import CONVERSATIONS, changes
 from assets.resources import Project
 from pipeline.build import worst_state
 from pipeline.station import State, status_of
 
-__all__ = ["BUILD_EVERYTHING", "REFRESH_TABLES", "follow_raw_video", "nightly_build"]
+__all__ = ["BUILD_EVERYTHING", "EVALUATE_MODELS", "REFRESH_TABLES", "follow_raw_video", "nightly_build"]
 
 _RANGE_START = "dagster/asset_partition_range_start"
 _RANGE_END = "dagster/asset_partition_range_end"
+_EVALUATION = dg.AssetSelection.groups(GROUP)
 _TABLES = dg.AssetSelection.key_prefixes("benchmark")
 
 BUILD_EVERYTHING = dg.define_asset_job(
     "build_everything",
-    selection=dg.AssetSelection.all(),
+    selection=dg.AssetSelection.all() - _EVALUATION,
     description="Every station of every conversation that is not current, then the tables.",
+)
+
+EVALUATE_MODELS = dg.define_asset_job(
+    "evaluate_models",
+    selection=_EVALUATION,
+    description="The models that `rescue.yaml` lists, as far as they have not answered yet, then the leaderboard.",
 )
 
 REFRESH_TABLES = dg.AutomationConditionSensorDefinition(

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import dagster as dg
 
-from assets.automation import BUILD_EVERYTHING, REFRESH_TABLES, follow_raw_video, nightly_build
+from assets.automation import BUILD_EVERYTHING, EVALUATE_MODELS, REFRESH_TABLES, follow_raw_video, nightly_build
 from assets.checks import DATASET_CHECKS
 from assets.conversations import RECORDING, conversation_assets
 from assets.dataset import benchmark
+from assets.evaluation import evaluation_assets, leaderboard_asset
 from assets.resources import Project
 
 __all__ = ["defs"]
 
 _project = Project()
+_evaluated = evaluation_assets(_project.settings.evaluation.models)
 
 defs = dg.Definitions(
-    assets=[RECORDING, conversation_assets(_project.line), benchmark],
+    assets=[RECORDING, conversation_assets(_project.line), benchmark, *_evaluated, leaderboard_asset(_evaluated)],
     asset_checks=DATASET_CHECKS,
-    jobs=[BUILD_EVERYTHING],
+    jobs=[BUILD_EVERYTHING, EVALUATE_MODELS],
     schedules=[nightly_build],
     sensors=[follow_raw_video, REFRESH_TABLES],
     resources={"project": _project},

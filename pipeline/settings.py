@@ -22,12 +22,15 @@ from pydantic_settings import (
 
 from pipeline.errors import UsageError
 from pipeline.tasks.base import TaskOptions
+from pipeline.tasks.render import Mode
 
 __all__ = [
     "ClipSettings",
     "CueSettings",
     "DatasetSettings",
     "DiarizationSettings",
+    "EvaluatedModel",
+    "EvaluationSettings",
     "MediaSettings",
     "RecognitionSettings",
     "Settings",
@@ -154,6 +157,42 @@ class DatasetSettings(_Section):
     """Further schemes by name."""
 
 
+class EvaluatedModel(_Section):
+    """A model that the workbench evaluates. It decides where the text is sent, so nothing paid is listed at first."""
+
+    model: str
+    """``provider/model``, ``baseline/NAME``, or a name at ``base_url``."""
+    base_url: str | None = None
+    """Address of an OpenAI-compatible server."""
+    tasks: tuple[str, ...] = ()
+    """All six if none is named."""
+    modes: tuple[Mode, ...] = (Mode.DIALOGUE,)
+    """What evidence the model gets."""
+    limit: int | None = Field(default=None, ge=1)
+    """Instances of each task at most, an even sample."""
+    max_connections: int = Field(default=10, ge=1)
+    """Requests at once."""
+    temperature: float = Field(default=0.0, ge=0)
+    """Of sampling."""
+    cost_limit: float | None = Field(default=None, ge=0)
+    """Money for each run; needs ``evaluation.prices``."""
+
+
+class EvaluationSettings(_Section):
+    """The models that stand in the workbench; ``rescue eval`` takes any other."""
+
+    models: tuple[EvaluatedModel, ...] = tuple(
+        EvaluatedModel(model=f"baseline/{name}") for name in ("random", "majority", "repeat-last", "rules")
+    )
+    """At first the baselines that need no model and send nothing anywhere."""
+    graders: tuple[str, ...] = ()
+    """Models that judge the answers of ER and VP."""
+    grader_url: str | None = None
+    """Address of the graders' OpenAI-compatible server."""
+    prices: Path | None = None
+    """YAML file: model to ``{input, output}``, money for a million tokens."""
+
+
 class Settings(BaseSettings):
     """Everything that can be configured.
 
@@ -188,6 +227,7 @@ class Settings(BaseSettings):
     clips: ClipSettings = ClipSettings()
     dataset: DatasetSettings = DatasetSettings()
     tasks: TaskOptions = TaskOptions()
+    evaluation: EvaluationSettings = EvaluationSettings()
 
     @classmethod
     def settings_customise_sources(
@@ -207,6 +247,11 @@ class Settings(BaseSettings):
     def conversations_dir(self) -> Path:
         """Where the artifacts of conversations lie."""
         return self.data / "conversations"
+
+    @property
+    def evaluation_dir(self) -> Path:
+        """Where the runs of models lie."""
+        return self.data / "evaluation"
 
     @property
     def benchmark_dir(self) -> Path:

@@ -23,7 +23,7 @@ from pipeline.schemas import read_table
 from pipeline.store import Json, digest_file, digest_json, read_json, write_json
 from pipeline.tasks import TASK_BUILDERS
 
-__all__ = ["HEADLINE", "Run", "compare", "read_runs", "score", "score_run", "setting_of"]
+__all__ = ["HEADLINE", "Run", "compare", "leaderboard", "read_runs", "score", "score_run", "setting_of"]
 
 HEADLINE: Mapping[str, str] = {
     "itp": "f1",
@@ -162,6 +162,26 @@ def score_run(run: Run, scorer: BertScorer | None = None) -> dict[str, Json]:
     found = {"key": key, **score(run, scorer)}
     write_json(path, found)
     return found
+
+
+def leaderboard(folder: Path) -> list[dict[str, Json]]:
+    """One line a run: model, mode, and each task's headline metric as ``itp_f1``; None where there is no figure.
+
+    Args:
+        folder: The folder of the runs.
+
+    Raises:
+        InputError: As `read_runs`.
+    """
+    lines: list[dict[str, Json]] = []
+    for run in read_runs(folder):
+        tasks = score_run(run)["tasks"]
+        line: dict[str, Json] = {"model": run.model, "mode": run.record["mode"]}
+        for task, name in HEADLINE.items():
+            line[f"{task}_{name}"] = tasks.get(task, {}).get("metrics", {}).get(name, {}).get("value")
+        line["failed"] = sum(one["coverage"]["failed"] for one in tasks.values())
+        lines.append(line)
+    return lines
 
 
 def compare(runs: Sequence[Run], *, draws: int = 10_000, seed: int = 0) -> list[dict[str, Json]]:

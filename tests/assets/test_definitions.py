@@ -10,6 +10,7 @@ import pytest
 from assets.definitions import defs
 from tests.conftest import REPOSITORY
 
+BASELINES = {f"evaluation/baseline_{name}" for name in ("random", "majority", "repeat_last", "rules")}
 GROUPS = {
     "recording": {"recording", "source", "audio"},
     "speech": {"words", "speakers", "turns"},
@@ -17,6 +18,7 @@ GROUPS = {
     "picture": {"clips", "cues"},
     "tables": {"benchmark/conversations", "benchmark/turns", "benchmark/rows", "benchmark/statistics"},
     "tasks": {f"benchmark/{task}" for task in ("itp", "rpp", "stp", "ssp", "er", "vp")},
+    "evaluation": {*BASELINES, "leaderboard"},
 }
 DEPENDENCIES = {
     "recording": set(),
@@ -31,6 +33,8 @@ DEPENDENCIES = {
     "benchmark/turns": {"turns"},
     "benchmark/rows": {"rows"},
     "benchmark/itp": {"benchmark/rows"},
+    "evaluation/baseline_majority": {f"benchmark/{task}" for task in ("itp", "rpp", "stp", "ssp", "er", "vp")},
+    "leaderboard": BASELINES,
 }
 
 
@@ -67,7 +71,7 @@ def test_only_what_is_harmless_runs_by_itself() -> None:
     running, stopped = dg.DefaultSensorStatus.RUNNING, dg.DefaultScheduleStatus.STOPPED
     assert sensors == {"follow_raw_video": running, "refresh_tables": running}
     assert schedules == {"nightly_build": stopped}
-    assert {job.name for job in repository.get_all_jobs()} == {"build_everything", "__ASSET_JOB"}
+    assert {job.name for job in repository.get_all_jobs()} == {"build_everything", "evaluate_models", "__ASSET_JOB"}
 
 
 def test_the_settings_of_dagster_put_its_records_where_they_belong(
