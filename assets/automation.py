@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from assets.evaluation import GROUP
+from assets.evaluation import GROUP as EVALUATION
 from assets.partitions import CONVERSATIONS, changes
 from assets.resources import Project
 from pipeline.build import worst_state
@@ -15,7 +15,7 @@ __all__ = ["BUILD_EVERYTHING", "EVALUATE_MODELS", "REFRESH_TABLES", "follow_raw_
 
 _RANGE_START = "dagster/asset_partition_range_start"
 _RANGE_END = "dagster/asset_partition_range_end"
-_EVALUATION = dg.AssetSelection.groups(GROUP)
+_EVALUATION = dg.AssetSelection.groups(EVALUATION)
 _TABLES = dg.AssetSelection.key_prefixes("benchmark")
 
 BUILD_EVERYTHING = dg.define_asset_job(

@@ -9,6 +9,7 @@ from assets.metadata import Problem, problem_table
 from assets.resources import Project
 from pipeline.dataset.checks import groups_across_splits
 from pipeline.dataset.published import compare_with_published
+from pipeline.health import LOOKS, Complaint, look_at
 from pipeline.schemas import TASKS
 from pipeline.station import Record, State, Workspace
 from pipeline.store import read_json
@@ -26,7 +27,12 @@ _FINDINGS = dg.AssetCheckSpec(
     asset="annotations",
     description="Every annotation keeps the rules. An error stops its conversation; warnings and remarks do not.",
 )
-CONVERSATION_CHECKS: Sequence[dg.AssetCheckSpec] = (_WHOLE, _FINDINGS)
+_LOOKS = {look.name: look for look in LOOKS}
+CONVERSATION_CHECKS: Sequence[dg.AssetCheckSpec] = (
+    _WHOLE,
+    _FINDINGS,
+    *(dg.AssetCheckSpec(look.name, asset=look.station, description=look.description) for look in LOOKS),
+)
 """Told by the step that builds conversations, each time over all conversations, built now or before."""
 
 NOTHING_MISSING = dg.AssetCheckSpec(
@@ -38,6 +44,8 @@ NOTHING_MISSING = dg.AssetCheckSpec(
 def evaluate(check: dg.AssetCheckSpec, workspaces: Sequence[Workspace]) -> dg.AssetCheckResult:
     """Whether all conversations pass, by the records of the station that is looked at."""
     station = check.asset_key.path[-1]
+    if check.name in _LOOKS:
+        return _looked(check, look_at(_LOOKS[check.name], workspaces))
     records = {workspace.conversation.id: Record.read(workspace.record(station)) for workspace in workspaces}
     failed = [
         Problem(name, station, record.reason or "", record.hint)
@@ -54,6 +62,21 @@ def evaluate(check: dg.AssetCheckSpec, workspaces: Sequence[Workspace]) -> dg.As
         passed=not failed and not counts.get("warning"),
         severity=dg.AssetCheckSeverity.ERROR if failed else dg.AssetCheckSeverity.WARN,
         metadata={**counts, **({"problems": problem_table(failed)} if failed else {})},
+    )
+
+
+def _looked(check: dg.AssetCheckSpec, complaints: Sequence[Complaint]) -> dg.AssetCheckResult:
+    station = check.asset_key.path[-1]
+    found = [Problem(one.conversation_id, station, one.text, one.hint) for one in complaints]
+    return dg.AssetCheckResult(
+        asset_key=check.asset_key,
+        check_name=check.name,
+        passed=not found,
+        severity=dg.AssetCheckSeverity.WARN,
+        metadata={
+            "conversations to look at": len({one.conversation for one in found}),
+            **({"look at": problem_table(found)} if found else {}),
+        },
     )
 
 

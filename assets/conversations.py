@@ -13,12 +13,13 @@ from typing import TypeAlias
 import dagster as dg
 
 from assets.checks import CONVERSATION_CHECKS, evaluate
-from assets.metadata import Problem, column_schema, data_version, outcome_metadata, problem_table
+from assets.metadata import Problem, column_schema, data_version, outcome_metadata, picture_metadata, problem_table
 from assets.partitions import CONVERSATIONS
 from assets.resources import Project
-from pipeline.build import build_conversation
+from pipeline.pictures import Picture, pictures_of
 from pipeline.schemas import CUES, ROWS, TURNS, WORDS
 from pipeline.station import Outcome, State, Station, Workspace
+from pipeline.workers.run import build_conversations as build_all
 
 __all__ = ["RECORDING", "BuildOptions", "conversation_assets"]
 
@@ -50,6 +51,7 @@ _PLACES: Mapping[str, _Place] = {
     "words": _Place("speech", ("whisper", "parquet")),
     "speakers": _Place("speech", ("pyannote", "pytorch")),
     "turns": _Place("speech", ("parquet", "webvtt")),
+    "quality": _Place("speech", ("json",)),
     "annotations": _Place("annotation", ("json",)),
     "rows": _Place("annotation", ("parquet",)),
     "cues": _Place("picture", ("opencv", "parquet")),
@@ -85,22 +87,21 @@ def conversation_assets(line: Sequence[Station]) -> dg.AssetsDefinition:
         chosen = {key.path[-1] for key in context.selected_asset_keys}
         known = {workspace.conversation.key: workspace for workspace in project.found().workspaces}
         problems: list[Problem] = []
-        for number, key in enumerate(context.partition_keys, start=1):
-            workspace = known.get(key)
-            if workspace is None:
-                problems.append(_gone(key))
-                continue
-            outcomes = build_conversation(workspace, project.line, only=chosen, force=config.force)
-            for outcome in outcomes:
+        keys = context.partition_keys
+        problems += [_gone(key) for key in keys if key not in known]
+        wanted = [known[key] for key in keys if key in known]
+        building = build_all(wanted, project.line, project.settings, only=chosen, force=config.force)
+        for number, built in enumerate(building, start=1):
+            for outcome in built.outcomes:
                 problem = _problem(outcome)
                 problems += [problem] if problem else []
-                yield _event(outcome, problem, workspace)
-            context.log.info("%d of %d: %s", number, len(context.partition_keys), _in_words(outcomes))
+                yield _event(outcome, problem, built.workspace)
+            context.log.info("%d of %d: %s", number, len(wanted), _in_words(built.outcomes))
         for check in checks:
             if check.key in context.selected_asset_check_keys:
                 yield evaluate(check, list(known.values()))
         if problems:
-            raise _failure(problems, len(context.partition_keys))
+            raise _failure(problems, len(keys))
 
     return build_conversations
 
@@ -142,9 +143,16 @@ def _event(outcome: Outcome, problem: Problem | None, workspace: Workspace) -> E
     return dg.AssetMaterialization(
         outcome.station,
         partition=key,
-        metadata=outcome_metadata(outcome, files, workspace.settings),
+        metadata={
+            **outcome_metadata(outcome, files, workspace.settings),
+            **picture_metadata(_pictures(outcome, workspace)),
+        },
         tags={"dagster/data_version": data_version(outcome.record)},
     )
+
+
+def _pictures(outcome: Outcome, workspace: Workspace) -> list[Picture]:
+    return pictures_of(outcome.station, workspace) if outcome.state is State.DONE else []
 
 
 def _in_words(outcomes: Sequence[Outcome]) -> str:

@@ -9,6 +9,7 @@ from assets.checks import DATASET_CHECKS
 from assets.conversations import RECORDING, conversation_assets
 from assets.dataset import benchmark
 from assets.evaluation import evaluation_assets, leaderboard_asset
+from assets.publication import PUBLICATION, publish, schemas_fit
 from assets.resources import Project
 
 __all__ = ["defs"]
@@ -17,9 +18,16 @@ _project = Project()
 _evaluated = evaluation_assets(_project.settings.evaluation.models)
 
 defs = dg.Definitions(
-    assets=[RECORDING, conversation_assets(_project.line), benchmark, *_evaluated, leaderboard_asset(_evaluated)],
-    asset_checks=DATASET_CHECKS,
-    jobs=[BUILD_EVERYTHING, EVALUATE_MODELS],
+    assets=[
+        RECORDING,
+        conversation_assets(_project.line),
+        benchmark,
+        PUBLICATION,
+        *_evaluated,
+        leaderboard_asset(_evaluated),
+    ],
+    asset_checks=[*DATASET_CHECKS, schemas_fit],
+    jobs=[BUILD_EVERYTHING, EVALUATE_MODELS, publish],
     schedules=[nightly_build],
     sensors=[follow_raw_video, REFRESH_TABLES],
     resources={"project": _project},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -9,15 +10,38 @@ from pathlib import Path, PurePosixPath
 import dagster as dg
 import pyarrow as pa
 
+from pipeline.pictures import Picture
 from pipeline.settings import Settings
 from pipeline.station import Outcome, Record, State
 from pipeline.store import Json, digest_json
 
-__all__ = ["Problem", "column_schema", "data_version", "outcome_metadata", "problem_table", "shown_path"]
+__all__ = [
+    "Problem",
+    "column_schema",
+    "data_version",
+    "outcome_metadata",
+    "picture_metadata",
+    "problem_table",
+    "shown_path",
+]
 
 Metadata = Mapping[str, dg.MetadataValue]
 
-_LABELS = {"duration": "duration (s)", "speech_seconds": "speech (s)", "overlap_seconds": "overlap (s)"}
+_LABELS = {
+    "duration": "duration (s)",
+    "speech_seconds": "speech (s)",
+    "overlap_seconds": "overlap (s)",
+    "der": "DER",
+    "der_single": "DER without overlap",
+    "wer": "WER",
+    "cpwer": "cpWER",
+    "turn_start_median": "turn starts, median (s)",
+    "turn_start_bias": "turn starts, bias (s)",
+    "turn_start_p90": "turn starts, 9 of 10 within (s)",
+    "word_start_median": "word starts, median (s)",
+    "word_start_bias": "word starts, bias (s)",
+    "word_start_p90": "word starts, 9 of 10 within (s)",
+}
 
 
 def column_schema(schema: pa.Schema) -> dg.TableSchema:
@@ -40,6 +64,16 @@ def shown_path(path: Path, settings: Settings) -> dg.MetadataValue:
 def data_version(record: Record) -> str:
     """Changes exactly when the content of a station's outputs does."""
     return digest_json(dict(record.outputs or {}))[:16]
+
+
+def picture_metadata(pictures: Sequence[Picture]) -> Metadata:
+    """Pictures inside the page itself: nothing is fetched to show them."""
+    return {
+        picture.title: dg.MetadataValue.md(
+            f"![{picture.title}](data:{picture.media_type};base64,{base64.b64encode(picture.content).decode()})"
+        )
+        for picture in pictures
+    }
 
 
 def outcome_metadata(outcome: Outcome, files: Mapping[str, Path], settings: Settings) -> Metadata:

@@ -11,6 +11,7 @@ from pipeline.conversation import closest, discover
 from pipeline.errors import RescueError, UsageError
 from pipeline.join.stations import RowsStation
 from pipeline.media.stations import AudioStation, SourceStation
+from pipeline.quality import QualityStation
 from pipeline.settings import Settings
 from pipeline.speech.models import Models
 from pipeline.speech.stations import SpeakersStation, TurnsStation, WordsStation
@@ -45,6 +46,7 @@ def stations(models: Models) -> tuple[Station, ...]:
         WordsStation(models),
         SpeakersStation(models),
         TurnsStation(),
+        QualityStation(),
         AnnotationsStation(),
         RowsStation(),
         CuesStation(),

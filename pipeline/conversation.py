@@ -102,7 +102,11 @@ class Conversation(BaseModel):
     audio_track: int | None = Field(default=None, ge=0)
     """Which audio stream to use, counted from 0. Default: by language, then the default flag, then the first."""
     subtitles: str | None = None
+    """They say what is said, and when. Default: the .srt or .vtt file beside the recording, if there is just one."""
     annotations: str | None = None
+    reference: tuple[str, ...] = ()
+    """Files that say how it truly was, for error rates: RTTM, STM, UEM and others. Default: those with the name of the
+    recording."""
     language: str | None = None
     """Spoken language as a two-letter code. Default: the profile's."""
 
@@ -110,6 +114,18 @@ class Conversation(BaseModel):
     @classmethod
     def _exact_count(cls, value: Any) -> Any:
         return {"min": value, "max": value} if isinstance(value, int) else value
+
+    @field_validator("reference", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("reference")
+    @classmethod
+    def _all_inside_its_folder(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            cls._inside_its_folder(name)
+        return names
 
     @field_validator("media", "subtitles", "annotations")
     @classmethod

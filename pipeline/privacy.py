@@ -15,9 +15,12 @@ __all__ = ["go_offline", "go_private"]
 _PRIVATE = {
     "DAGSTER_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
+    "FASTAPI_OTEL_AUTO_CONFIGURE": "false",
     "HF_HUB_DISABLE_TELEMETRY": "1",
+    "OTEL_SDK_DISABLED": "true",
     "ORT_DISABLE_TELEMETRY": "1",  # onnxruntime: else it sends events from native code and leaves an id in the home
     "PYANNOTE_METRICS_ENABLED": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
 }
 _OFFLINE = {"HF_DATASETS_OFFLINE": "1", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 

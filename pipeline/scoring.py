@@ -31,6 +31,7 @@ __all__ = [
     "Score",
     "Transcript",
     "WordErrors",
+    "inside",
     "plain_words",
     "read_hypothesis",
     "read_reference",
@@ -154,7 +155,7 @@ def score(
     try:
         der = _diarization_errors(hypothesis.speech, reference.speech, counted, collar, skip_overlap=False)
         single = _diarization_errors(hypothesis.speech, reference.speech, counted, collar, skip_overlap=True)
-        wer, cpwer = _word_errors(_inside(hypothesis.text, uem), _inside(reference.text, uem))
+        wer, cpwer = _word_errors(inside(hypothesis.text, uem), inside(reference.text, uem))
     except ImportError as error:
         msg = f"scoring is not installed: {error}"
         raise PrerequisiteError(msg, hint="pip install 'rescue-bench[score]'") from error
@@ -247,7 +248,8 @@ def _by_speaker(text: Iterable[Utterance]) -> dict[str, str]:
     return {speaker: " ".join(_joined(parts)) for speaker, parts in speakers.items()}
 
 
-def _inside(text: Iterable[Utterance], uem: Sequence[Interval] | None) -> list[Utterance]:
+def inside(text: Iterable[Utterance], uem: Sequence[Interval] | None) -> list[Utterance]:
+    """The pieces of text whose middle lies in an evaluated part; all where none is named."""
     if uem is None:
         return list(text)
     return [part for part in text if any(place.start <= (part.start + part.end) / 2 < place.end for place in uem)]

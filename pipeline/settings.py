@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
@@ -20,6 +20,7 @@ from pydantic_settings import (
     YamlConfigSettingsSource,
 )
 
+from pipeline.dataset.policy import Policy
 from pipeline.errors import UsageError
 from pipeline.tasks.base import TaskOptions
 from pipeline.tasks.render import Mode
@@ -32,7 +33,9 @@ __all__ = [
     "EvaluatedModel",
     "EvaluationSettings",
     "MediaSettings",
+    "PublicationSettings",
     "RecognitionSettings",
+    "ReviewSettings",
     "Settings",
     "SplitScheme",
     "TurnSettings",
@@ -88,6 +91,9 @@ class DiarizationSettings(_Section):
     """Mean cosine distance under which two sets of voice samples are one person (embedded model)."""
     batch_size: int = Field(default=32, ge=1)
     """Windows of a network at once."""
+    same_person_threshold: float = Field(default=0.12, gt=0, le=2)
+    """Mean cosine distance under which `rescue voices` takes voices of different conversations for one person
+    (embedded model)."""
 
 
 class TurnSettings(_Section):
@@ -157,6 +163,23 @@ class DatasetSettings(_Section):
     """Further schemes by name."""
 
 
+class PublicationSettings(_Section):
+    """What `rescue publish` and the workbench publish, and where."""
+
+    to: str | None = None
+    """A folder, or an address such as ``s3://bucket/set``. Nothing is published without it."""
+    policy: Policy = Policy.ANNOTATIONS_ONLY
+    """How much of the text to show."""
+    keep_names: bool = False
+    """Publish names and ids as they are, without pseudonyms."""
+    name: str = "Annotated conversations"
+    """Title of the data set."""
+    licence: str = "research-only"
+    """Short name of the terms."""
+    terms: Path | None = None
+    """A text file with the terms."""
+
+
 class EvaluatedModel(_Section):
     """A model that the workbench evaluates. It decides where the text is sent, so nothing paid is listed at first."""
 
@@ -193,6 +216,17 @@ class EvaluationSettings(_Section):
     """YAML file: model to ``{input, output}``, money for a million tokens."""
 
 
+class ReviewSettings(_Section):
+    """The review page."""
+
+    database: SecretStr | None = None
+    """Address of a PostgreSQL database, ``postgresql://user@host/name``. Default: SQLite in the data folder."""
+    host_names: tuple[str, ...] = ()
+    """Names by which browsers reach the page, besides this machine's own: that of the reverse proxy."""
+    idle_hours: float = Field(default=12, gt=0)
+    """Hours without a request after which a person must sign in again."""
+
+
 class Settings(BaseSettings):
     """Everything that can be configured.
 
@@ -218,7 +252,13 @@ class Settings(BaseSettings):
     device: Literal["cpu", "cuda"] = "cpu"
     """Where models run."""
     threads: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
-    """Threads of a model on the CPU."""
+    """Threads of a model on the CPU; workers on this machine share them."""
+    workers: Annotated[
+        Annotated[int, Field(ge=1)] | Annotated[str, Field(pattern=r"^[^\s:/]+:[0-9]+$")],
+        Field(union_mode="left_to_right"),
+    ] = 1
+    """Conversations built side by side: a number of processes on this machine, or ``host:port`` of a Ray cluster. 1
+    needs no Ray."""
     media: MediaSettings = MediaSettings()
     recognition: RecognitionSettings = RecognitionSettings()
     diarization: DiarizationSettings = DiarizationSettings()
@@ -226,7 +266,9 @@ class Settings(BaseSettings):
     cues: CueSettings = CueSettings()
     clips: ClipSettings = ClipSettings()
     dataset: DatasetSettings = DatasetSettings()
+    review: ReviewSettings = ReviewSettings()
     tasks: TaskOptions = TaskOptions()
+    publication: PublicationSettings = PublicationSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
 
     @classmethod
@@ -252,6 +294,11 @@ class Settings(BaseSettings):
     def evaluation_dir(self) -> Path:
         """Where the runs of models lie."""
         return self.data / "evaluation"
+
+    @property
+    def review_dir(self) -> Path:
+        """Where the review page keeps its own files."""
+        return self.data / "review"
 
     @property
     def benchmark_dir(self) -> Path:

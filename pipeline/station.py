@@ -230,6 +230,11 @@ class Station(ABC):
         record = self._attempt(workspace, digests, provenance)
         return self._finish(workspace, record, previous, started)
 
+    def give_up(self, workspace: Workspace, error: RescueError) -> Outcome:
+        """Record that it failed, where the process that ran it cannot say so any more. The caller holds the lock."""
+        record = Record(State.FAILED, reason=_reason(error), hint=error.hint, error=type(error).__name__)
+        return self._finish(workspace, record, Record.read(workspace.record(self.name)), perf_counter())
+
     def _check_needs(self, workspace: Workspace) -> None:
         for need in self.needs:
             upstream = Record.read(workspace.record(need))

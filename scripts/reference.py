@@ -58,13 +58,14 @@ failed, 2 for wrong usage.
 def _commands(command: object, name: str) -> Iterator[str]:
     for child_name, child in sorted(getattr(command, "commands", {}).items()):
         full = f"{name} {child_name}"
-        if getattr(child, "commands", None):
+        if getattr(child, "commands", None) and not getattr(child, "invoke_without_command", False):
             yield from _commands(child, full)
             continue
         yield f"\n## {full}\n\n{inspect.cleandoc(child.help or '')}\n"
         rows = [(_usage(parameter), getattr(parameter, "help", None) or "") for parameter in child.params]
         if rows:
             yield "\n| | |\n|---|---|\n" + "".join(f"| `{usage}` | {text} |\n" for usage, text in rows)
+        yield from _commands(child, full)
 
 
 def _usage(parameter: object) -> str:

@@ -160,6 +160,8 @@ class Origin(_Model):
     """Name of the language model of a draft."""
     prompt_digest: str | None = None
     """SHA-256 of the prompts of a draft."""
+    rows_digest: str | None = None
+    """SHA-256 of the rows of a draft as they were written: what tells that a person has edited them since."""
 
 
 class Annotation(_Model):

@@ -17,10 +17,11 @@ from pipeline.annotation.model import RECORDS
 from pipeline.conversation import THERAPIST, Scenario
 from pipeline.store import Json
 
-__all__ = ["normalize_rows"]
+__all__ = ["NAMED", "normalize_rows"]
 
 _TEXTS = ("dialogue_cleaned", "tone_of_voice", "relation_pattern_reason", "relation_cycle_reason")
-_NAMED = {"primary_speaker", "speaker", "person", "initiator", "source", "provider"}
+NAMED = frozenset({"primary_speaker", "speaker", "person", "initiator", "source", "provider"})
+"""Fields, of a row or a record in it, that name one person; ``target`` names one or several."""
 # UTF-8 read as Windows-1252, for the marks that typing programs put in.
 _MOJIBAKE = {
     "\u00e2\u20ac\u2122": "\u2019",
@@ -125,7 +126,7 @@ class _Normalizer:
         if name in self._labels:
             known = self._labels[name].get(fold(value))
             return self._changed(path, value, known, "spelling of a label") if known else value
-        if name in _NAMED or name == "target":
+        if name in NAMED or name == "target":
             plain = " ".join((value if value.isascii() else unicodedata.normalize("NFC", value)).split())
             plain = self._roles.get(plain.casefold(), plain)
             return self._changed(path, value, plain, "spelling of a name")

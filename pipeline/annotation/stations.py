@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pipeline.annotation.agreement import values_of
+from pipeline.annotation.coverage import check_coverage
 from pipeline.annotation.findings import Finding, Severity, count_by_severity
 from pipeline.annotation.formats.mapping import mapping_beside
 from pipeline.annotation.formats.transfer import take
@@ -17,6 +18,7 @@ from pipeline.conversation import Conversation
 from pipeline.errors import InputError, SkipStation
 from pipeline.station import Record, State, Station, Workspace
 from pipeline.store import Json, read_json, write_json
+from pipeline.subtitles import subtitle_candidates, subtitle_cues
 from pipeline.times import Seconds
 
 __all__ = ["AnnotationsStation", "check_file", "known_duration", "refusal"]
@@ -26,7 +28,7 @@ class AnnotationsStation(Station):
     """Read what people annotated, repair what is certain, and check it."""
 
     name = "annotations"
-    version = 2
+    version = 3
     uses = ("source",)
     outputs = ("annotations.json", "findings.json", "agreement.json")
     summary_doc = "Reads the annotation rows, repairs spelling and shape, and checks them against the rules."
@@ -40,7 +42,15 @@ class AnnotationsStation(Station):
         mapping = mapping_beside(annotations)
         files = version_files(workspace.raw)
         single = {f"{FOLDER}/{path.name}": path for path in (*files, *map(mapping_beside, files)) if path.is_file()}
-        return {**known, **single, "annotations": annotations, **({"mapping": mapping} if mapping.is_file() else {})}
+        subtitles = subtitle_candidates(workspace.conversation, workspace.raw)
+        beside = (path for path in (*subtitles, *map(mapping_beside, subtitles)) if path.is_file())
+        return {
+            **known,
+            **single,
+            **{f"subtitles/{path.name}": path for path in beside},
+            "annotations": annotations,
+            **({"mapping": mapping} if mapping.is_file() else {}),
+        }
 
     def parameters(self, workspace: Workspace) -> Mapping[str, Json]:
         """What `conversation.yaml` says of the people."""
@@ -62,7 +72,7 @@ class AnnotationsStation(Station):
         if path is None:
             msg = "no annotations yet"
             raise SkipStation(msg)
-        loaded, findings = check_file(path, workspace.conversation, known_duration(workspace))
+        loaded, findings = check_file(path, workspace.conversation, known_duration(workspace), workspace.raw)
         counts = count_by_severity(findings)
         errors = [finding for finding in findings if finding.severity is Severity.ERROR]
         if errors:
@@ -92,14 +102,25 @@ def _versions(workspace: Workspace) -> list[Version]:
     ]
 
 
-def check_file(path: Path, conversation: Conversation, duration: Seconds | None) -> tuple[Loaded, list[Finding]]:
+def check_file(
+    path: Path, conversation: Conversation, duration: Seconds | None, raw: Path | None = None
+) -> tuple[Loaded, list[Finding]]:
     """Read an annotation file and check it: what the station does, and what ``rescue validate`` shows.
 
+    Args:
+        path: The file.
+        conversation: What is said of the recording.
+        duration: Length of the clip in seconds; None if it is not known.
+        raw: The conversation's folder, whose subtitles the rows are compared with; None if there is none.
+
     Raises:
-        InputError: If the file cannot be read as an annotation.
+        InputError: If the file cannot be read as an annotation, or the subtitles not as subtitles.
     """
     taken = take(path, conversation)
-    return taken.loaded, [*taken.findings(), *validate(taken.loaded.annotation, duration=duration)]
+    annotation = taken.loaded.annotation
+    cues = subtitle_cues(conversation, raw) if raw else []
+    findings = [*taken.findings(), *validate(annotation, duration=duration), *check_coverage(annotation, cues)]
+    return taken.loaded, findings
 
 
 def known_duration(workspace: Workspace) -> Seconds | None:

@@ -15,6 +15,7 @@ from pipeline.errors import RescueError, UsageError
 from pipeline.intake import add_conversation
 from pipeline.media.stations import check_recording
 from pipeline.settings import Settings, load_settings
+from pipeline.subtitles import subtitle_cues
 
 __all__ = ["add"]
 
@@ -55,7 +56,7 @@ def add(
     files = {"media": media, "subtitles": subtitles, "annotations": annotations}
     given = {field: file for field, file in files.items() if file is not None}
     conversation, folder = add_conversation(asked, given, settings.raw, link=link)
-    problem = _check(folder / str(conversation.media), settings)
+    problem = _check(conversation, folder, settings)
     if as_json:
         print_json(
             {
@@ -72,7 +73,7 @@ def add(
         out.print(Text("next: rescue build, or edit conversation.yaml in that folder"))
         return
     print_error(problem)
-    again = f"put a whole recording in its place, or delete {settings.raw / folder.name} to take it away again"
+    again = f"put a whole file in its place, or delete {settings.raw / folder.name} to take it away again"
     err.print(Text(f"  it is there, but cannot be built: {again}"), soft_wrap=True)
     _exit_if(problem)
 
@@ -82,9 +83,10 @@ def _exit_if(problem: RescueError | None) -> None:
         raise typer.Exit(1)
 
 
-def _check(recording: Path, settings: Settings) -> RescueError | None:
+def _check(conversation: Conversation, folder: Path, settings: Settings) -> RescueError | None:
     try:
-        check_recording(recording, settings.media.duration_tolerance)
+        check_recording(folder / str(conversation.media), settings.media.duration_tolerance)
+        subtitle_cues(conversation, folder)
     except RescueError as error:
         return error
     return None

@@ -16,13 +16,18 @@ from pipeline.cli.audit import audit, compare
 from pipeline.cli.build import build, dataset, status
 from pipeline.cli.console import print_error, print_json
 from pipeline.cli.doctor import doctor
+from pipeline.cli.draft import draft_command
 from pipeline.cli.evaluate import evaluate
 from pipeline.cli.exporting import export
 from pipeline.cli.importing import importer
+from pipeline.cli.locate import locate, rebuild
 from pipeline.cli.publishing import publish
 from pipeline.cli.report import agreement, report
+from pipeline.cli.review import reviewer
+from pipeline.cli.score import score
 from pipeline.cli.ui import ui
 from pipeline.cli.validate import validate
+from pipeline.cli.voices import voices
 from pipeline.errors import RescueError
 from pipeline.privacy import go_private
 
@@ -44,19 +49,25 @@ _COMMANDS: Mapping[str, Callable[..., None]] = {
     "validate": validate,
     "export": export,
     "adjudicate": adjudicate_command,
+    "draft": draft_command,
     "dataset": dataset,
+    "locate": locate,
+    "rebuild": rebuild,
     "publish": publish,
     "audit": audit,
     "compare": compare,
     "eval": evaluate,
     "report": report,
     "agreement": agreement,
+    "score": score,
+    "voices": voices,
     "doctor": doctor,
     "ui": ui,
 }
 for _name, _command in _COMMANDS.items():
     app.command(name=_name)(_command)
 app.add_typer(importer, name="import")
+app.add_typer(reviewer, name="review")
 
 
 def _version(*, wanted: bool) -> None:

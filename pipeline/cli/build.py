@@ -18,6 +18,7 @@ from pipeline.build import (
     worst_state,
 )
 from pipeline.cli.console import JsonOption, out, print_error, print_json, print_table, progress, state_text
+from pipeline.cli.figures import print_figures
 from pipeline.dataset.build import TABLES, DatasetReport, build_dataset
 from pipeline.dataset.figures import keep_figures
 from pipeline.errors import RescueError
@@ -25,8 +26,9 @@ from pipeline.settings import Settings, load_settings
 from pipeline.speech.models import Models
 from pipeline.station import Outcome, Record, State, status_of
 from pipeline.store import Json
+from pipeline.workers.run import build_conversations
 
-__all__ = ["build", "dataset", "status"]
+__all__ = ["any_failed", "build", "build_json", "dataset", "make_dataset", "print_build", "status"]
 
 IdsArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[ID]...", help="Conversations; all if none is named.")
@@ -42,26 +44,30 @@ def build(
     force: Annotated[bool, typer.Option("--force", help="Run every station again, current or not.")] = False,
     allow_missing: AllowMissingOption = False,
     profile: Annotated[str | None, typer.Option(help="offline or gpu.")] = None,
+    workers: Annotated[
+        str | None, typer.Option(help="Conversations side by side: a number, or host:port of a Ray cluster.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run every station that is not current, then build the data set.
 
     Example: rescue build phone_call --allow-missing
     """
-    settings = load_settings(profile=profile)
+    settings = load_settings(profile=profile, workers=workers)
     found = find_workspaces(settings)
     chosen = select(found.workspaces, ids or [])
     line = stations(Models(settings))
-    outcomes: dict[str, list[Outcome]] = {}
+    # In the order of the list, whoever is through first.
+    outcomes: dict[str, list[Outcome]] = {workspace.conversation.id: [] for workspace in chosen}
     with progress(len(chosen) * len(line), quiet=as_json) as steps:
-        for workspace in chosen:
-            outcomes[workspace.conversation.id] = build_conversation(workspace, line, force=force, progress=steps)
-    report, refusal = _dataset(found, settings, allow_missing=allow_missing)
+        for built in build_conversations(chosen, line, settings, force=force, progress=steps):
+            outcomes[built.workspace.conversation.id] = list(built.outcomes)
+    report, refusal = make_dataset(found, settings, allow_missing=allow_missing)
     if as_json:
-        print_json(_build_json(outcomes, found.problems, report, refusal))
+        print_json(build_json(outcomes, found.problems, report, refusal))
     else:
-        _print_build(outcomes, found.problems, report, refusal)
-    if found.problems or refusal or _any_failed(outcomes):
+        print_build(outcomes, found.problems, report, refusal)
+    if found.problems or refusal or any_failed(outcomes):
         raise typer.Exit(1)
 
 
@@ -80,14 +86,14 @@ def dataset(*, allow_missing: AllowMissingOption = False, as_json: JsonOption = 
         for workspace in found.workspaces:
             steps(workspace.conversation.id, "annotations")
             outcomes[workspace.conversation.id] = build_conversation(workspace, line, only=ANNOTATION_STATIONS)
-    report, refusal = _dataset(found, settings, allow_missing=allow_missing)
+    report, refusal = make_dataset(found, settings, allow_missing=allow_missing)
     if as_json:
-        print_json(_build_json(outcomes, found.problems, report, refusal))
+        print_json(build_json(outcomes, found.problems, report, refusal))
     else:
         _print_reasons(_records(outcomes), skipped=False)
         _print_problems(found.problems)
         _print_dataset(report, refusal)
-    if found.problems or refusal or _any_failed(outcomes):
+    if found.problems or refusal or any_failed(outcomes):
         raise typer.Exit(1)
 
 
@@ -119,15 +125,17 @@ def status(ids: IdsArgument = None, *, as_json: JsonOption = False) -> None:
             for conversation_id, records in standing.items()
         ]
         print_table(["conversation", *names], rows)
+        print_figures(standing)
         _print_reasons(standing)
         _print_problems(found.problems)
     if found.problems or any(worst_state(records.values()) is State.FAILED for records in standing.values()):
         raise typer.Exit(1)
 
 
-def _dataset(
+def make_dataset(
     found: Found, settings: Settings, *, allow_missing: bool
 ) -> tuple[DatasetReport | None, RescueError | None]:
+    """Build the data set with its figures; what was built, or why it was not."""
     try:
         report = build_dataset(found.workspaces, settings, problems=found.problems, allow_missing=allow_missing)
     except RescueError as error:
@@ -136,7 +144,8 @@ def _dataset(
     return report, None
 
 
-def _any_failed(outcomes: dict[str, list[Outcome]]) -> bool:
+def any_failed(outcomes: dict[str, list[Outcome]]) -> bool:
+    """Whether a station of any conversation failed."""
     return any(outcome.state is State.FAILED for ended in outcomes.values() for outcome in ended)
 
 
@@ -149,12 +158,13 @@ def _brief(record: Record) -> dict[str, Json]:
     return {name: value for name, value in record.to_json().items() if name in kept}
 
 
-def _build_json(
+def build_json(
     outcomes: dict[str, list[Outcome]],
     problems: Sequence[RescueError],
     report: DatasetReport | None,
     refusal: RescueError | None,
 ) -> dict[str, Json]:
+    """What a build did, for machines."""
     return {
         "conversations": {
             conversation_id: {
@@ -169,12 +179,13 @@ def _build_json(
     }
 
 
-def _print_build(
+def print_build(
     outcomes: dict[str, list[Outcome]],
     problems: Sequence[RescueError],
     report: DatasetReport | None,
     refusal: RescueError | None,
 ) -> None:
+    """What a build did, for people."""
     rows: list[list[str | Text]] = []
     for conversation_id, ended in outcomes.items():
         made = [outcome.station for outcome in ended if outcome.ran and outcome.state is State.DONE]

@@ -14,7 +14,7 @@ from pipeline.annotation.formats import FORMATS, Format, FormatMapping, load_map
 from pipeline.annotation.formats.keep import keep
 from pipeline.annotation.formats.mapping import mapping_beside
 from pipeline.annotation.formats.transfer import Taken, take
-from pipeline.annotation.release import import_release
+from pipeline.annotation.release import ReleaseReport, import_release
 from pipeline.annotation.stations import known_duration, refusal
 from pipeline.annotation.validate import validate
 from pipeline.build import find_workspaces, select
@@ -25,7 +25,7 @@ from pipeline.settings import load_settings
 from pipeline.station import Workspace
 from pipeline.times import Seconds, format_clock
 
-__all__ = ["importer"]
+__all__ = ["importer", "print_release"]
 
 importer = typer.Typer(no_args_is_help=True, help="Bring annotations in.")
 
@@ -51,20 +51,25 @@ def release(
     if as_json:
         print_json(report.to_json())
     else:
-        out.print(
-            Text(
-                f"{len(report.added)} conversations added, {len(report.changed)} changed, {report.unchanged} unchanged;"
-                f" {report.rows:,} rows"
-            )
-        )
-        for name, rows in report.changed.items():
-            out.print(Text(f"  {name}: rows {', '.join(map(str, rows))}"))
-        for problem in report.problems:
-            print_error(problem)
+        print_release(report)
         if report.added or report.changed:
             out.print(Text("next: rescue dataset"))
     if report.problems:
         raise typer.Exit(1)
+
+
+def print_release(report: ReleaseReport) -> None:
+    """What an import did, for people."""
+    out.print(
+        Text(
+            f"{len(report.added)} conversations added, {len(report.changed)} changed, {report.unchanged} unchanged;"
+            f" {report.rows:,} rows"
+        )
+    )
+    for name, rows in report.changed.items():
+        out.print(Text(f"  {name}: rows {', '.join(map(str, rows))}"))
+    for problem in report.problems:
+        print_error(problem)
 
 
 def _command(each: Format) -> Callable[..., None]:

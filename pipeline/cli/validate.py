@@ -40,10 +40,10 @@ def validate(
     findings: list[Finding] = []
     problems: list[RescueError] = []
     checked = 0
-    for path, conversation, duration in _annotations(targets or [], scenario, problems):
+    for path, conversation, duration, raw in _annotations(targets or [], scenario, problems):
         checked += 1
         try:
-            findings += check_file(path, conversation, duration)[1]
+            findings += check_file(path, conversation, duration, raw)[1]
         except RescueError as error:
             problems.append(error)
     counts = count_by_severity(findings)
@@ -68,11 +68,12 @@ def validate(
 
 def _annotations(
     targets: list[str], scenario: Scenario | None, problems: list[RescueError]
-) -> Iterator[tuple[Path, Conversation, Seconds | None]]:
-    """The files to check, each with its conversation and the length of its clip."""
+) -> Iterator[tuple[Path, Conversation, Seconds | None, Path | None]]:
+    """The files to check, each with its conversation, the length of its clip, and its folder."""
     files = [target for target in targets if Path(target).is_file()]
     for file in files:
-        yield Path(file), _conversation_of(Path(file), scenario), None
+        inside = (Path(file).parent / CONVERSATION_FILE).is_file()
+        yield Path(file), _conversation_of(Path(file), scenario), None, Path(file).parent if inside else None
     ids = [target for target in targets if target not in files]
     if ids or not targets:
         found = find_workspaces(load_settings())
@@ -80,7 +81,7 @@ def _annotations(
         for workspace in select(found.workspaces, ids):
             path = workspace.source(workspace.conversation.annotations)
             if path is not None:
-                yield path, workspace.conversation, known_duration(workspace)
+                yield path, workspace.conversation, known_duration(workspace), workspace.raw
             elif ids:
                 msg = "the conversation has no annotations yet"
                 hint = "name the file as `annotations:` in conversation.yaml"

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import fsspec
+import pyarrow as pa
 
 from pipeline import __version__
 from pipeline.build import find_workspaces
@@ -24,13 +25,13 @@ from pipeline.dataset.figures import write_figures
 from pipeline.dataset.policy import Policy, project, published_schema
 from pipeline.dataset.pseudonyms import Pseudonyms, load_key, names_in
 from pipeline.dataset.statistics import statistics_rows
-from pipeline.errors import InputError, PrerequisiteError
+from pipeline.errors import InputError, PrerequisiteError, UsageError
 from pipeline.extras import load
-from pipeline.schemas import SCHEMA_VERSION, STATISTICS, read_rows, table_of, write_table
-from pipeline.settings import Settings
+from pipeline.schemas import SCHEMA_VERSION, STATISTICS, read_rows, read_table, table_of, write_table
+from pipeline.settings import PublicationSettings, Settings
 from pipeline.store import Json, digest_file, digest_json, read_json, write_json, write_text
 
-__all__ = ["Publication", "publish"]
+__all__ = ["Publication", "breaking_changes", "publish", "publish_configured"]
 
 MANIFEST = "SHA256SUMS"
 _VERSION = "version.json"
@@ -81,11 +82,7 @@ def publish(
         InputError: If the data set is not built, or the target holds files that are not a publication.
         PrerequisiteError: If the target's file system needs a package that is missing.
     """
-    try:
-        system, root = fsspec.core.url_to_fs(target)
-    except (ImportError, ValueError) as error:
-        msg = f"the target cannot be reached: {error}"
-        raise PrerequisiteError(msg, hint="name a folder, or install the fsspec package of that storage") from error
+    system, root = _open(target)
     with tempfile.TemporaryDirectory() as temporary:
         staged, before = Path(temporary) / "new", Path(temporary) / "old"
         old_files = _fetch(system, root, before)
@@ -121,6 +118,83 @@ def publish(
         _write_manifest(staged)
         files = _send(system, root, staged, old_files)
     return Publication(version, changed=True, files=files, changes=changes)
+
+
+def publish_configured(settings: Settings, chosen: PublicationSettings) -> Publication:
+    """`publish` as the settings say.
+
+    Args:
+        settings: Where the built data set is.
+        chosen: Target, policy and texts; those of the settings, or changed.
+
+    Raises:
+        UsageError: If no target is set.
+        InputError: As `publish`.
+        PrerequisiteError: As `publish`.
+    """
+    if chosen.to is None:
+        msg = "nothing says where to publish"
+        raise UsageError(msg, hint="name a folder with --to, or as `publication: {to: ...}` in rescue.yaml")
+    return publish(
+        settings,
+        chosen.to,
+        policy=chosen.policy,
+        pseudonymise=not chosen.keep_names,
+        name=chosen.name,
+        licence=chosen.licence,
+        terms=chosen.terms,
+    )
+
+
+def breaking_changes(chosen: PublicationSettings) -> list[str] | None:
+    """What programs that read the last published version would trip over in the next one.
+
+    A column that goes or changes its type breaks them; a new one does not.
+
+    Args:
+        chosen: Target and policy.
+
+    Returns:
+        One line a change; None if nothing is published there yet.
+
+    Raises:
+        InputError: If the target holds files that are not a publication.
+        PrerequisiteError: If the target cannot be reached.
+    """
+    if chosen.to is None:
+        return None
+    system, root = _open(chosen.to)
+    with tempfile.TemporaryDirectory() as temporary:
+        before = Path(temporary) / "old"
+        if not _fetch(system, root, before):
+            return None
+        lines = []
+        for table, full in TABLES.items():
+            now = published_schema(table, full, chosen.policy)
+            for file in sorted((before / table).glob("*.parquet")):
+                lines += [f"{table}: {change}" for change in _broken(read_table(file).schema, now)]
+                break  # all splits of a table are alike
+    return lines
+
+
+def _broken(before: pa.Schema, now: pa.Schema) -> list[str]:
+    types = {field.name: field.type for field in now}
+    return [
+        f"column {field.name} is gone"
+        if field.name not in types
+        else f"column {field.name} was {field.type}, is {types[field.name]}"
+        for field in before
+        if types.get(field.name) != field.type
+    ]
+
+
+def _open(target: str) -> tuple[Any, str]:
+    try:
+        system, root = fsspec.core.url_to_fs(target)
+    except (ImportError, ValueError) as error:
+        msg = f"the target cannot be reached: {error}"
+        raise PrerequisiteError(msg, hint="name a folder, or install the fsspec package of that storage") from error
+    return system, root
 
 
 def _read_terms(terms: Path) -> str:

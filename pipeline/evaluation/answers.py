@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Generic, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, ValidationInfo, create_model
 from pydantic_core import PydanticCustomError
@@ -30,7 +30,19 @@ from pydantic_core import PydanticCustomError
 from pipeline.evaluation.outcomes import ParseStep
 from pipeline.store import Json
 
-__all__ = ["RANKED", "Answer", "Expected", "Reading", "Reason", "json_objects", "read_answer", "without_thinking"]
+__all__ = [
+    "RANKED",
+    "Answer",
+    "Expected",
+    "Reading",
+    "Reason",
+    "json_objects",
+    "read_answer",
+    "read_object",
+    "without_thinking",
+]
+
+T = TypeVar("T")
 
 RANKED: Mapping[str, str] = {"rpp": "labels", "stp": "targets", "ssp": "strategies"}
 """Task to the key of its ranking."""
@@ -74,17 +86,17 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Reading(Generic[T]):
     """What came of reading a text: an answer with the step that won, or a reason with what is wrong."""
 
-    answer: Answer | None = None
+    answer: T | None = None
     step: ParseStep | None = None
     reason: Reason | None = None
     detail: str = ""
     """What is wrong, as a sentence for the one further question. It may quote the answer."""
 
 
-def read_answer(text: str, expected: Expected, *, truncated: bool = False, refused: bool = False) -> Reading:
+def read_answer(text: str, expected: Expected, *, truncated: bool = False, refused: bool = False) -> Reading[Answer]:
     """Read one answer.
 
     Args:
@@ -93,9 +105,27 @@ def read_answer(text: str, expected: Expected, *, truncated: bool = False, refus
         truncated: The server says that the limit of tokens ended the answer.
         refused: The server says that the model, or a filter, refused.
     """
+    reading = read_object(text, partial(_validated, expected=expected), truncated=truncated, refused=refused)
+    if reading.reason is Reason.INVALID_FORMAT and "{" not in (visible := without_thinking(text)):
+        named = _named(visible, ("yes", "no") if expected.task == "itp" else expected.candidates)
+        if named is not None:
+            return Reading(answer=Answer(ranking=(named,)), step=ParseStep.REPAIRED)
+    return reading
+
+
+def read_object(
+    text: str, validate: Callable[[Json], T], *, truncated: bool = False, refused: bool = False
+) -> Reading[T]:
+    """Read an answer that is one JSON object, by the same steps as the answers of tasks.
+
+    Args:
+        text: What the model wrote, its thinking included or not.
+        validate: Makes the answer of an object, or raises a pydantic ``ValidationError``.
+        truncated: The server says that the limit of tokens ended the answer.
+        refused: The server says that the model, or a filter, refused.
+    """
     if refused:
         return Reading(reason=Reason.REFUSED, detail="The request was refused.")
-    validate = partial(_validated, expected=expected)
     whole = _object(text)
     if whole is not None:
         return _decided([whole], ParseStep.AS_IS, validate) or _failed(whole, validate)
@@ -103,10 +133,10 @@ def read_answer(text: str, expected: Expected, *, truncated: bool = False, refus
     if not visible:
         reason = Reason.RAN_OUT_OF_TOKENS if truncated else Reason.NO_ANSWER
         return Reading(reason=reason, detail="There was no answer, only thinking or nothing.")
-    return _read_visible(visible, expected, validate, truncated=truncated)
+    return _read_visible(visible, validate, truncated=truncated)
 
 
-def _read_visible(visible: str, expected: Expected, validate: Callable[[Json], Answer], *, truncated: bool) -> Reading:
+def _read_visible(visible: str, validate: Callable[[Json], T], *, truncated: bool) -> Reading[T]:
     first: Json = None
     for step, found in _steps(visible, repair=not truncated):
         reading = _decided(found, step, validate)
@@ -119,9 +149,6 @@ def _read_visible(visible: str, expected: Expected, validate: Callable[[Json], A
         return Reading(reason=Reason.REFUSED, detail="The request was refused.")
     if first is not None:
         return _failed(first, validate)
-    named = _named(visible, ("yes", "no") if expected.task == "itp" else expected.candidates)
-    if named is not None and "{" not in visible:
-        return Reading(answer=Answer(ranking=(named,)), step=ParseStep.REPAIRED)
     return Reading(reason=Reason.INVALID_FORMAT, detail="There was no JSON object in the answer.")
 
 
@@ -135,9 +162,9 @@ def _steps(visible: str, *, repair: bool) -> Iterator[tuple[ParseStep, list[Json
         yield ParseStep.REPAIRED, _repaired(blocks[0] if len(blocks) == 1 else visible)
 
 
-def _decided(found: Sequence[Json], step: ParseStep, validate: Callable[[Json], Answer]) -> Reading | None:
+def _decided(found: Sequence[Json], step: ParseStep, validate: Callable[[Json], T]) -> Reading[T] | None:
     """The reading of the objects of a step; None if none of them is valid."""
-    answers: list[Answer] = []
+    answers: list[T] = []
     for item in found:
         try:
             answer = validate(item)
@@ -150,7 +177,7 @@ def _decided(found: Sequence[Json], step: ParseStep, validate: Callable[[Json], 
     return Reading(answer=answers[0], step=step) if answers else None
 
 
-def _failed(found: Json, validate: Callable[[Json], Answer]) -> Reading:
+def _failed(found: Json, validate: Callable[[Json], T]) -> Reading[T]:
     try:
         validate(found)
     except ValidationError as error:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import InputError, PrerequisiteError
@@ -29,7 +30,7 @@ from pipeline.tasks.render import Mode
 if TYPE_CHECKING:
     from inspect_ai.model import Model
 
-__all__ = ["ask", "ask_in_processes", "in_project", "open_model", "processes_for"]
+__all__ = ["ask", "ask_in_processes", "in_project", "keep_inside", "open_model", "processes_for"]
 
 _CONNECTIONS_EACH = 10
 _INSTANCES_EACH = 1000
@@ -162,8 +163,17 @@ def _population(plan: Plan, task: str) -> list[Request]:
 
 
 def in_project(plan: Plan) -> None:
-    """Keep what the library stores with the data: dialogue does not belong into the user's own folders."""
-    os.environ["INSPECT_CACHE_DIR"] = str((plan.folder.parent.parent / ".cache").absolute())
+    """`keep_inside` for a run: its cache lies with the runs."""
+    keep_inside(plan.folder.parent.parent)
+
+
+def keep_inside(folder: Path) -> None:
+    """Keep what the library stores with the data: dialogue does not belong into the user's own folders.
+
+    Args:
+        folder: Where the library's cache goes, as ``.cache``.
+    """
+    os.environ["INSPECT_CACHE_DIR"] = str((folder / ".cache").absolute())
     # Its traces, in the user's folder, hold the prompt of every request that failed.
     os.environ["INSPECT_TRACE_LEVEL"] = "CRITICAL"
 

@@ -17,7 +17,7 @@ from pipeline.media.ffmpeg import binary, file_url
 if TYPE_CHECKING:
     from inspect_ai.model import Content
 
-__all__ = ["Clips", "clip_of", "takes"]
+__all__ = ["Clips", "clip_of", "data_uri", "picture", "takes", "takes_pictures"]
 
 _IMAGES = frozenset(
     "anthropic azureai bedrock google grok mistral ollama openai openai-api openrouter sglang together vllm".split()  # noqa: SIM905
@@ -47,6 +47,11 @@ def takes(provider: str, *, sound: bool = True) -> frozenset[str]:
         msg = f"the provider {provider!r} takes neither pictures nor sound: mode `clips` cannot be run with it"
         raise PrerequisiteError(msg, hint="use mode `audiovisual`, which tells in words what is seen and heard")
     return found
+
+
+def takes_pictures(provider: str) -> bool:
+    """Whether pictures can be sent to a provider."""
+    return provider in _IMAGES
 
 
 def clip_of(data: Path, conversation_id: str, row: int) -> Path:
@@ -84,16 +89,17 @@ class Clips:
         for row, clip in zip(request.prompt.clip_rows, request.media, strict=True):
             found.append(ContentText(text=f"Row {row}:"))
             if "video" in self._kinds:
-                found.append(ContentVideo(video=_uri("video/mp4", clip.read_bytes()), format="mp4"))
+                found.append(ContentVideo(video=data_uri("video/mp4", clip.read_bytes()), format="mp4"))
             if "frames" in self._kinds:
-                found.extend(ContentImage(image=_uri("image/jpeg", frame)) for frame in _frames(clip, self._frames))
+                found.extend(ContentImage(image=data_uri("image/jpeg", frame)) for frame in _frames(clip, self._frames))
             sound = _sound(clip) if "sound" in self._kinds else b""
             if sound:
-                found.append(ContentAudio(audio=_uri("audio/wav", sound), format="wav"))
+                found.append(ContentAudio(audio=data_uri("audio/wav", sound), format="wav"))
         return found
 
 
-def _uri(kind: str, content: bytes) -> str:
+def data_uri(kind: str, content: bytes) -> str:
+    """Media as an address that holds them."""
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
@@ -101,17 +107,20 @@ def _uri(kind: str, content: bytes) -> str:
 def _frames(clip: Path, count: int) -> tuple[bytes, ...]:
     """JPEG pictures from the middles of ``count`` equal parts of a clip, at most 512 pixels wide."""
     seconds = _seconds(clip)
-    pictures = [found for part in range(count) if (found := _picture(clip, seconds * (part + 0.5) / count))]
+    pictures = [found for part in range(count) if (found := picture(clip, seconds * (part + 0.5) / count))]
     # A clip of one picture has none after its start.
-    pictures = pictures or [found for found in [_picture(clip, 0.0)] if found]
+    pictures = pictures or [found for found in [picture(clip, 0.0)] if found]
     if not pictures:
         msg = "the clip shows no picture"
         raise InputError(msg, file=clip, hint="cut the clips again with `rescue build --force`")
     return tuple(pictures)
 
 
-def _picture(clip: Path, at: float) -> bytes:
-    """The first picture from a time on, in seconds; empty where there is none."""
+def picture(clip: Path, at: float) -> bytes:
+    """The first picture of a recording from a time on, in seconds, as JPEG, at most 512 pixels wide.
+
+    Empty where there is none.
+    """
     return _run("-ss", f"{at:.3f}", "-i", file_url(clip), "-frames:v", "1", "-vf", "scale='min(512,iw)':-2",
                 "-f", "image2pipe", "-c:v", "mjpeg", "-")  # fmt: skip
 

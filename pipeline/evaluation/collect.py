@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pipeline.evaluation.answers import Reading
+from pipeline.evaluation.answers import Answer, Reading
 from pipeline.evaluation.instances import Request
 from pipeline.evaluation.ledger import Ledger
 from pipeline.evaluation.outcomes import OUTCOMES, Status
@@ -31,7 +31,7 @@ def gold_of(instance: Mapping[str, Any]) -> dict[str, Any]:
     return gold
 
 
-def status_of(reading: Reading) -> Status:
+def status_of(reading: Reading[Answer]) -> Status:
     """What came of an instance that has an answer."""
     return Status.SCORED if reading.answer else Status.INVALID
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pipeline.errors import InputError
 from pipeline.evaluation.instances import Request
 
-__all__ = ["Price", "estimate_tokens", "read_prices"]
+__all__ = ["Price", "estimate_tokens", "read_prices", "tokens_in"]
 
 _PER = 1_000_000
 _CHARACTERS_PER_TOKEN = 4
@@ -50,10 +50,15 @@ def read_prices(path: Path | None) -> Mapping[str, Price]:
         ) from error
 
 
+def tokens_in(text: str) -> int:
+    """Tokens of a text, roughly."""
+    return len(text) // _CHARACTERS_PER_TOKEN
+
+
 def estimate_tokens(requests: Iterable[Request]) -> tuple[int, int]:
     """Tokens in and out, roughly: four characters a token, a usual answer of each task, no thinking, no media."""
     read = written = 0
     for request in requests:
-        read += (len(request.prompt.system) + len(request.prompt.user)) // _CHARACTERS_PER_TOKEN
+        read += tokens_in(request.prompt.system + request.prompt.user)
         written += _ANSWER_TOKENS[request.task]
     return read, written

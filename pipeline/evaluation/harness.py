@@ -21,7 +21,6 @@ from inspect_ai.model import (
     Model,
     ModelAPI,
     ModelOutput,
-    ModelUsage,
     ResponseSchema,
     get_model,
     modelapi,
@@ -36,7 +35,8 @@ from pipeline.evaluation.baselines import Predictor
 from pipeline.evaluation.collect import gold_of, status_of
 from pipeline.evaluation.cost import Price
 from pipeline.evaluation.instances import Request
-from pipeline.evaluation.ledger import Exchange, Ledger, Reply
+from pipeline.evaluation.ledger import Exchange, Ledger
+from pipeline.evaluation.replies import cause_of, exchange_of, is_fatal, why
 
 __all__ = ["BaselineAPI", "Setup", "make_task"]
 
@@ -59,9 +59,6 @@ def baseline() -> type[ModelAPI]:
 
 _ASK_AGAIN = frozenset({Reason.INVALID_FORMAT, Reason.NOT_A_CANDIDATE, Reason.SEVERAL_ANSWERS, Reason.NO_ANSWER})
 """A refusal is taken as it is, and what ran out of tokens would do so again."""
-_FATAL = frozenset({401, 402, 403, 404})
-"""States of HTTP after which no further request can do better: key, money, rights, name of the model."""
-_MEANING = {401: "unauthorized", 402: "not_paid", 403: "forbidden", 404: "not_found", 429: "rate_limited"}
 
 
 @dataclass(frozen=True)
@@ -145,9 +142,8 @@ def _answer(
                         exchange = await _asked(state, model, request, ledger, setup)
                 except Exception as error:
                     # Counted as failed here, then logged by inspect, which goes on with the next one.
-                    cause = _cause(error)
-                    status = getattr(cause, "status_code", None)
-                    ledger.fail(request.id, _why(cause, status), stop=status in _FATAL)
+                    cause = cause_of(error)
+                    ledger.fail(request.id, why(cause), stop=is_fatal(cause))
                     raise
                 ledger.add(exchange)
             state.output = ModelOutput.from_content(str(model), exchange.replies[-1].text)
@@ -177,55 +173,13 @@ async def _asked(state: TaskState, model: Model, request: Request, ledger: Ledge
 
 
 def _exchange(ledger: Ledger, request: Request, outputs: Sequence[ModelOutput], setup: Setup) -> Exchange:
-    usages = [output.usage for output in outputs if output.usage]
-    read = sum(_read(usage) for usage in usages)
-    written = sum(usage.output_tokens for usage in usages)
-    return Exchange(
-        digest=ledger.digests.get(request.id, ""),
-        instance_id=request.id,
-        replies=tuple(_reply(output) for output in outputs),
-        input_tokens=read if usages else None,
-        output_tokens=written if usages else None,
-        cost=setup.price.cost(read, written) if setup.price and usages else None,
-        seconds=sum(output.time or 0.0 for output in outputs) if any(output.time for output in outputs) else None,
-    )
-
-
-def _read(usage: ModelUsage) -> int:
-    """Tokens read, those from the server's own prompt cache included."""
-    return int(usage.input_tokens + (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0))
-
-
-def _reply(output: ModelOutput) -> Reply:
-    content = output.message.content if output.choices else ""
-    declared = not isinstance(content, str) and any(getattr(part, "refusal", None) for part in content)
-    return Reply(
-        text=output.completion,
-        truncated=output.stop_reason in ("max_tokens", "model_length"),
-        refused=declared or output.stop_reason == "content_filter",
-    )
+    return exchange_of(ledger.digests.get(request.id, ""), request.id, outputs, setup.price)
 
 
 def _schema(request: Request) -> ResponseSchema:
     return ResponseSchema(
         name=request.task, json_schema=JSONSchema.model_validate(request.prompt.answer_schema), strict=True
     )
-
-
-def _cause(error: BaseException) -> BaseException:
-    """What the last attempt failed of, where all attempts failed."""
-    last = getattr(error, "last_attempt", None)
-    return (last.exception() if last is not None else None) or error
-
-
-def _why(error: BaseException, status: int | None) -> str:
-    """A failed request in one word."""
-    if status is not None:
-        return _MEANING.get(status, "server_error" if status >= 500 else f"http_{status}")
-    name = type(error).__name__
-    if "timeout" in name.lower():
-        return "timeout"
-    return "connection" if "connection" in name.lower() else name
 
 
 def _first_look(by_id: Mapping[str, Request], ledger: Ledger) -> Scorer:

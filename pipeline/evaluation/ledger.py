@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from pipeline.evaluation.answers import Expected, Reading, read_answer
+from pipeline.evaluation.answers import Answer, Expected, Reading, read_answer
 from pipeline.evaluation.outcomes import ParseStep
 
 __all__ = ["Exchange", "Journal", "Ledger", "Reply"]
@@ -48,7 +48,7 @@ class Exchange(_Record):
     cost: float | None = None
     seconds: float | None = None
 
-    def reading(self, expected: Expected) -> Reading:
+    def reading(self, expected: Expected) -> Reading[Answer]:
         """What the last answer says."""
         last = self.replies[-1]
         found = read_answer(last.text, expected, truncated=last.truncated, refused=last.refused)
@@ -65,6 +65,10 @@ class Journal:
         """Request digest to exchange. Torn and foreign lines are passed over; of repeats the last counts."""
         content = self._path.read_bytes() if self._path.exists() else b""
         return {exchange.digest: exchange for exchange in _exchanges(content)}
+
+    def forget(self) -> None:
+        """Drop everything that was said."""
+        self._path.unlink(missing_ok=True)
 
     def size(self) -> int:
         """Bytes written so far: where `follow` begins."""

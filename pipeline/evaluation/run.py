@@ -89,7 +89,7 @@ def run(
         raise UsageError(msg, hint="name a price file with --prices")
     journal = Journal(plan.folder / "journal.jsonl")
     if fresh:
-        (plan.folder / "journal.jsonl").unlink(missing_ok=True)
+        journal.forget()
     ledger = Ledger(plan.digests, journal, cost_limit, on_finished)
     ledger.resume()
     before = frozenset(ledger.exchanges)

@@ -1,7 +1,8 @@
-"""NIST's evaluation files: RTTM (who speaks when), STM (who says what), UEM (what is evaluated).
+"""NIST's evaluation files: RTTM (who speaks when), STM (who says what), CTM (words), UEM (what is evaluated).
 
-Formats: appendix A of the RT-09 evaluation plan for RTTM and UEM, SCTK's documentation for STM. Practice departs from
-them: tabs separate fields as well as blanks, trailing fields are missing, and one file holds several recordings.
+Formats: appendix A of the RT-09 evaluation plan for RTTM and UEM, SCTK's documentation for STM and CTM. Practice
+departs from them: tabs separate fields as well as blanks, trailing fields are missing, and one file holds several
+recordings.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TypeVar
 from pipeline.errors import InputError
 from pipeline.times import Interval, Seconds
 
-__all__ = ["SpeakerTurn", "Utterance", "read_rttm", "read_stm", "read_uem", "rttm_of"]
+__all__ = ["SpeakerTurn", "Utterance", "read_ctm", "read_rttm", "read_stm", "read_uem", "rttm_of"]
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -98,6 +99,24 @@ def read_stm(source: Path, *, file_id: str | None = None) -> list[Utterance]:
             text = " ".join(fields[5:])
             span = _span(source, place, fields[3], fields[4])
             yield fields[0], Utterance(span.start, span.end, fields[2], re.sub(r"^<[^>]*>\s*", "", text))
+
+    return _one_recording(source, parts(), file_id)
+
+
+def read_ctm(source: Path, *, file_id: str | None = None) -> list[Utterance]:
+    """The words of a CTM file, ordered by start, one utterance a word; who says them is not told.
+
+    Fields: file, channel, start, duration, word, and others that are passed over.
+
+    Raises:
+        InputError: As `read_rttm`.
+    """
+
+    def parts() -> Iterator[tuple[str, Utterance]]:
+        for place, fields in _lines(source):
+            _check_fields(source, place, fields, 5)
+            start, length = _time(source, place, fields[2]), _time(source, place, fields[3])
+            yield fields[0], Utterance(start, start + length, "", fields[4])
 
     return _one_recording(source, parts(), file_id)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from pipeline.annotation.formats.mapping import mapping_beside
 from pipeline.media.audio import read_audio
 from pipeline.schemas import TURNS, WORDS, read_rows, table_of, write_table
 from pipeline.speech import weights
@@ -14,11 +15,14 @@ from pipeline.speech.diarize import diarize
 from pipeline.speech.models import Models
 from pipeline.speech.nist import read_rttm, rttm_of
 from pipeline.speech.recognize import recognize
+from pipeline.speech.subtitle_truth import time_cues
 from pipeline.speech.turns import make_turns, vtt_of
-from pipeline.speech.voice import DETECTION
-from pipeline.speech.words import is_suspected, word_of
-from pipeline.station import Station, Workspace
+from pipeline.speech.voice import DETECTION, SAMPLE_RATE
+from pipeline.speech.words import Word, is_suspected, word_of
+from pipeline.station import Record, Station, Workspace
 from pipeline.store import Json, write_json, write_text
+from pipeline.subtitles import read_subtitles, subtitle_candidates, subtitle_file
+from pipeline.whisperx_json import whisperx_of
 
 __all__ = ["SpeakersStation", "TurnsStation", "WordsStation"]
 
@@ -31,16 +35,18 @@ class WordsStation(Station):
     name = "words"
     version = 1
     needs = ("audio",)
-    outputs = ("words.parquet",)
-    packages = ("ctranslate2", "faster-whisper", "onnxruntime")
-    summary_doc = "Writes down every word that is said, with its start and end."
+    outputs = ("words.parquet", "subtitles.json")
+    packages = ("ctranslate2", "faster-whisper", "onnxruntime", "rapidfuzz", "webvtt-py")
+    summary_doc = "Writes down every word that is said, with its start and end: as the subtitles say, if there are any."
 
     def __init__(self, models: Models) -> None:
         self._models = models
 
     def inputs(self, workspace: Workspace) -> Mapping[str, Path]:
-        """The extracted audio."""
-        return {"audio": workspace.artifact("audio.flac")}
+        """The extracted audio, and the subtitles with their mapping file."""
+        subtitles = subtitle_candidates(workspace.conversation, workspace.raw)
+        files = {f"subtitles/{path.name}": path for path in (*subtitles, *map(mapping_beside, subtitles))}
+        return {"audio": workspace.artifact("audio.flac"), **files}
 
     def parameters(self, workspace: Workspace) -> Mapping[str, Json]:
         """Language, and the options of recogniser and speech detector."""
@@ -60,24 +66,43 @@ class WordsStation(Station):
         return weights.recognition_digests(settings.model, settings.alignment)
 
     def run(self, workspace: Workspace) -> Mapping[str, Json]:
-        """Write ``words.parquet``."""
+        """Write ``words.parquet``, and ``subtitles.json``: where subtitles and recognition differ.
+
+        Raises:
+            InputError: If the subtitles cannot be read, or it is not clear which file they are.
+        """
+        path = subtitle_file(workspace.conversation, workspace.raw)
+        subtitles = read_subtitles(path, workspace.conversation) if path else None
+        audio = read_audio(workspace.artifact("audio.flac"))
         found = recognize(
             self._models.recognizer(),
-            read_audio(workspace.artifact("audio.flac")),
+            audio,
             workspace.settings.recognition,
             language=_language(workspace),
             aligner=self._models.aligner if workspace.settings.recognition.alignment else None,
         )
-        rows = [word.to_row(index) for index, word in enumerate(found.words)]
+        words: Sequence[Word] = found.words
+        checked: dict[str, Json] = {}
+        flags = list(found.flags)
+        differences: dict[str, Json] = {"file": None}
+        if subtitles is not None:
+            truth = time_cues(subtitles, found.words, found.speech, duration=len(audio) / SAMPLE_RATE)
+            words = truth.words
+            checked = {"subtitles": {"file": subtitles.path.name, **truth.counts()}}
+            flags += truth.flags
+            differences = {"file": subtitles.path.name, **truth.to_json()}
+        write_json(workspace.artifact("subtitles.json"), differences)
+        rows = [word.to_row(index) for index, word in enumerate(words)]
         write_table(workspace.artifact("words.parquet"), table_of(rows, WORDS), WORDS)
         return {
-            "words": len(found.words),
-            "suspected": sum(map(is_suspected, found.words)),
+            "words": len(words),
+            "suspected": sum(map(is_suspected, words)),
             "speech_seconds": round(sum(part.duration for part in found.speech), 1),
             "language": found.language,
             "language_probability": found.language_probability,
-            "flags": [*found.flags, *([] if found.words else [NO_SPEECH])],
-            "word_flags": _counted(flag for word in found.words for flag in word.flags),
+            "flags": [*flags, *([] if words else [NO_SPEECH])],
+            "word_flags": _counted(flag for word in words for flag in word.flags),
+            **checked,
         }
 
 
@@ -135,9 +160,9 @@ class TurnsStation(Station):
     """Give words to speakers and cut turns."""
 
     name = "turns"
-    version = 1
+    version = 2
     needs = ("words", "speakers")
-    outputs = ("turns.parquet", "turns.vtt")
+    outputs = ("turns.parquet", "turns.vtt", "turns.json")
     summary_doc = "Puts words and voices together: who said what, turn by turn."
 
     def inputs(self, workspace: Workspace) -> Mapping[str, Path]:
@@ -149,7 +174,10 @@ class TurnsStation(Station):
         return {"conversation_id": workspace.conversation.id, **workspace.settings.turns.model_dump()}
 
     def run(self, workspace: Workspace) -> Mapping[str, Json]:
-        """Write ``turns.parquet`` and ``turns.vtt``. Suspected words stay out and are counted."""
+        """Write ``turns.parquet``, ``turns.vtt``, and ``turns.json`` as whisperx has it.
+
+        Suspected words stay out and are counted.
+        """
         settings = workspace.settings.turns
         words = [word_of(row) for row in read_rows(workspace.artifact("words.parquet"))]
         stretches = read_rttm(workspace.artifact("speakers.rttm"))
@@ -158,6 +186,8 @@ class TurnsStation(Station):
         rows = [turn.to_row(workspace.conversation.id, number) for number, turn in enumerate(turns, start=1)]
         write_table(workspace.artifact("turns.parquet"), table_of(rows, TURNS), TURNS)
         write_text(workspace.artifact("turns.vtt"), vtt_of(turns))
+        language = (Record.read(workspace.record("words")).summary or {}).get("language")
+        write_json(workspace.artifact("turns.json"), whisperx_of(rows, language))
         return {
             "turns": len(turns),
             "words": len(spoken),

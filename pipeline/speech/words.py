@@ -24,6 +24,7 @@ __all__ = [
     "Word",
     "is_suspected",
     "repair",
+    "share_room",
     "word_of",
 ]
 
@@ -220,7 +221,7 @@ def _interpolated(words: list[RawWord], duration: Seconds, max_word: Seconds) ->
         before = done[-1] if done else None
         after = words[stop] if stop < len(words) else None
         room = _room(run, before, after, duration, max_word)
-        done.extend(_shared(run, room))
+        done.extend(share_room(run, room))
         position = stop
     return done
 
@@ -247,7 +248,8 @@ def _room(
     return Interval(left, right)
 
 
-def _shared(run: Sequence[RawWord], room: Interval) -> list[Word]:
+def share_room(run: Sequence[RawWord], room: Interval) -> list[Word]:
+    """Words without times, one after the other in a stretch of time, each as long as its text."""
     total = sum(max(1, len(word.text)) for word in run)
     done = []
     passed = 0

@@ -24,7 +24,18 @@ from pipeline.conversation import Scenario
 from pipeline.errors import InputError
 from pipeline.store import Json
 
-__all__ = ["FIELDS", "Mode", "Prompt", "RenderOptions", "batches", "render", "visible_rows"]
+__all__ = [
+    "FIELDS",
+    "Mode",
+    "Prompt",
+    "RenderOptions",
+    "batches",
+    "flat",
+    "render",
+    "template",
+    "tidy",
+    "visible_rows",
+]
 
 RowValue = Mapping[str, Any]
 """A row as the ``rows`` table holds it."""
@@ -133,11 +144,11 @@ def render(instance: Mapping[str, Any], rows: Sequence[RowValue], options: Rende
         "speaker": by_index[target[0]]["primary_speaker"] if target else "",
         "clips": "The clips of these rows follow as media, in order." if options.mode is Mode.CLIPS else "",
     }
-    system, question = _template(f"system.{scenario.value}"), _template(task)
+    system, question = template(f"system.{scenario.value}"), template(task)
     return Prompt(
         instance_id=instance["instance_id"],
         system=system.strip(),
-        user=_tidy(Template(question).substitute(values)),
+        user=tidy(Template(question).substitute(values)),
         answer_schema=_answer_schema(task, candidates),
         digest=hashlib.sha256(f"{system}\0{question}".encode()).hexdigest(),
         clip_rows=(*shown, *target) if options.mode is Mode.CLIPS else (),
@@ -172,7 +183,8 @@ def batches(instances: Iterable[Mapping[str, Any]], size: int) -> Iterator[tuple
 
 
 @cache
-def _template(name: str) -> str:
+def template(name: str) -> str:
+    """The text of a template in ``annotation_schema/prompts``, by its name without ``.md``."""
     return (files("annotation_schema") / "prompts" / f"{name}.md").read_text("utf-8")
 
 
@@ -200,9 +212,9 @@ def _recent_emotion(instance: Mapping[str, Any], options: RenderOptions) -> str:
 def _line(row: RowValue, fields: Sequence[str]) -> str:
     """A row as a line of a script, with what else the mode allows below it."""
     to = ", ".join(row["target"]) or "all"
-    lines = [f"[{row['row_index']}] {row['primary_speaker']} to {to}: {_flat(row['dialogue_cleaned'])}"]
+    lines = [f"[{row['row_index']}] {row['primary_speaker']} to {to}: {flat(row['dialogue_cleaned'])}"]
     notes = [note for field in fields if field in _NOTES for note in _NOTES[field](row)]
-    return "\n".join([*lines, *(f"    {_flat(note)}" for note in notes)])
+    return "\n".join([*lines, *(f"    {flat(note)}" for note in notes)])
 
 
 def _background(row: RowValue) -> Iterator[str]:
@@ -238,12 +250,12 @@ _NOTES: Mapping[str, Any] = {
 }
 
 
-def _flat(text: str) -> str:
+def flat(text: str) -> str:
     """On one line, so that no text can look like a row of its own."""
     return " ".join(text.split())
 
 
-def _tidy(text: str) -> str:
+def tidy(text: str) -> str:
     """Without the gaps that empty values leave."""
     parts = [part.strip("\n") for part in text.split("\n\n")]
     return "\n\n".join(part for part in parts if part.strip()).strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from pipeline.annotation.io import annotation_of
 from pipeline.annotation.validate import validate
 from pipeline.conversation import Conversation
 from tests.annotation.made import MOVE, ROW, THERAPIST_ROW, made
+from tests.conftest import REPOSITORY
 
 EMOTION = {"person": "Anna", "emotion_description": "hurt", "intensity": 5}
 VIEW = {"source": "Anna", "target": "Ben", "viewpoint": "he forgets me", "attitude": "critical"}
@@ -124,3 +126,16 @@ def test_the_quirks_of_the_published_release_are_no_errors() -> None:
         findings = validate(annotation_of(sample, conversation).annotation)
         errors += [finding for finding in findings if finding.severity is Severity.ERROR]
     assert errors == []
+
+
+def test_every_rule_is_in_the_reference() -> None:
+    code = "".join(
+        (REPOSITORY / "pipeline" / "annotation" / name).read_text("utf-8")
+        for name in ("validate.py", "coverage.py", "formats/transfer.py")
+    )
+    known = set(re.findall(r'Severity\.[A-Z]+,\s+"([a-z-]+)"', code)) | {"unknown-label", "label-other-scenario"}
+    page = (REPOSITORY / "docs" / "reference" / "rules.md").read_text("utf-8")
+    listed = dict(re.findall(r"^\| `([a-z-]+)` \| ([a-z]+) \|", page, flags=re.MULTILINE))
+    assert known == listed.keys()
+    for severity, rule in re.findall(r'Severity\.([A-Z]+),\s+"([a-z-]+)"', code):
+        assert listed[rule] == severity.lower(), rule

@@ -12,6 +12,7 @@ from assets.checks import as_published, no_leaks
 from assets.conversations import RECORDING, conversation_assets
 from assets.dataset import benchmark
 from assets.partitions import register
+from assets.publication import PUBLICATION, publish, schemas_fit
 from assets.resources import Project
 from pipeline.build import build_conversation, find_workspaces, stations
 from pipeline.conversation import load_conversation, save_conversation
@@ -120,3 +121,26 @@ def test_the_checks_look_at_the_tables_as_they_were_written(project: Project) ->
     leaking = no_leaks(project=project)
     assert not leaking.passed
     assert leaking.metadata["leaks"].value == len(told)
+
+
+def test_publication_is_asked_for_and_goes_where_the_settings_say(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    for asset in (conversation_assets(project.line), benchmark):
+        assert run(project, instance, asset).dagster_run.is_success
+
+    def launch() -> dg.ExecuteInProcessResult:
+        job = dg.Definitions(jobs=[publish], resources={"project": Project()}).get_job_def("publish")
+        return job.execute_in_process(instance=instance, raise_on_error=False)
+
+    assert not launch().success
+    assert schemas_fit(project=Project()).metadata["compared"].value == "no: nothing is published yet"
+    monkeypatch.setenv("RESCUE_PUBLICATION__TO", str(tmp_path / "share"))
+    (event,) = launch().asset_materializations_for_node("publish_data_set")
+    assert event.asset_key == PUBLICATION.key
+    assert event.metadata["policy"].value == "annotations-only"
+    assert event.metadata["pseudonyms"].value is True
+    assert (tmp_path / "share" / "croissant.json").is_file()
+    assert "Nora" not in (tmp_path / "share" / "README.md").read_text("utf-8")
+    assert schemas_fit(project=Project()).passed

@@ -13,11 +13,12 @@ from tests.conftest import REPOSITORY
 BASELINES = {f"evaluation/baseline_{name}" for name in ("random", "majority", "repeat_last", "rules")}
 GROUPS = {
     "recording": {"recording", "source", "audio"},
-    "speech": {"words", "speakers", "turns"},
+    "speech": {"words", "speakers", "turns", "quality"},
     "annotation": {"annotations", "rows"},
     "picture": {"clips", "cues"},
     "tables": {"benchmark/conversations", "benchmark/turns", "benchmark/rows", "benchmark/statistics"},
     "tasks": {f"benchmark/{task}" for task in ("itp", "rpp", "stp", "ssp", "er", "vp")},
+    "publication": {"publication"},
     "evaluation": {*BASELINES, "leaderboard"},
 }
 DEPENDENCIES = {
@@ -27,6 +28,7 @@ DEPENDENCIES = {
     "words": {"audio"},
     "speakers": {"audio"},
     "turns": {"words", "speakers"},
+    "quality": {"turns"},
     "annotations": {"recording", "source"},
     "rows": {"annotations", "speakers", "turns"},
     "benchmark/conversations": {"source", "turns", "rows"},
@@ -71,7 +73,12 @@ def test_only_what_is_harmless_runs_by_itself() -> None:
     running, stopped = dg.DefaultSensorStatus.RUNNING, dg.DefaultScheduleStatus.STOPPED
     assert sensors == {"follow_raw_video": running, "refresh_tables": running}
     assert schedules == {"nightly_build": stopped}
-    assert {job.name for job in repository.get_all_jobs()} == {"build_everything", "evaluate_models", "__ASSET_JOB"}
+    assert {job.name for job in repository.get_all_jobs()} == {
+        "build_everything",
+        "evaluate_models",
+        "publish",
+        "__ASSET_JOB",
+    }
 
 
 def test_the_settings_of_dagster_put_its_records_where_they_belong(

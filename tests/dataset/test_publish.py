@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ from pipeline.dataset.build import TABLES, build_dataset
 from pipeline.dataset.card import features
 from pipeline.dataset.policy import Policy, published_schema
 from pipeline.dataset.pseudonyms import Pseudonyms, names_in
-from pipeline.dataset.publish import publish
-from pipeline.errors import InputError
-from pipeline.settings import Settings
+from pipeline.dataset.publish import breaking_changes, publish, publish_configured
+from pipeline.errors import InputError, UsageError
+from pipeline.settings import PublicationSettings, Settings
 from pipeline.store import digest_file
 from tests.dataset.made import project, run
 
@@ -296,3 +297,29 @@ def test_labels_are_labels_also_where_somebody_is_called_like_one(made: Settings
     assert (told["strategy"], told["candidates"], told["support_target"]) == ("join", ["join"], "Person 1")
     nested = replace.row({"group_id": "g", "support_strategy": [{"strategy_type": "join", "strategy_content": "Join"}]})
     assert nested["support_strategy"] == [{"strategy_type": "join", "strategy_content": "Person 1"}]
+
+
+def test_a_column_that_goes_or_changes_breaks_readers_and_a_new_one_does_not(published: Path, tmp_path: Path) -> None:
+    target = tmp_path / "set"
+    shutil.copytree(published, target)
+    chosen = PublicationSettings(to=str(target), policy=Policy.TEXT)
+    assert breaking_changes(chosen) == []
+    table = pq.read_table(target / "rpp" / "test.parquet")
+    older = table.drop_columns(["label"]).append_column("mood", table["label"])
+    number = older.schema.get_field_index("row_index")
+    pq.write_table(
+        older.set_column(number, "row_index", older["row_index"].cast("string")), target / "rpp/test.parquet"
+    )
+    assert breaking_changes(chosen) == ["rpp: column row_index was string, is int32", "rpp: column mood is gone"]
+    # Less text than before is a break too: who read it misses it.
+    assert "rows: column dialogue_cleaned is gone" in (breaking_changes(PublicationSettings(to=str(target))) or [])
+
+
+def test_where_nothing_is_published_nothing_can_break(tmp_path: Path) -> None:
+    assert breaking_changes(PublicationSettings()) is None
+    assert breaking_changes(PublicationSettings(to=str(tmp_path / "new"))) is None
+
+
+def test_without_a_target_nothing_is_published(made: Settings) -> None:
+    with pytest.raises(UsageError, match="nothing says where to publish"):
+        publish_configured(made, PublicationSettings())

@@ -24,8 +24,8 @@ __all__ = ["Behaviour", "Loopback", "good_answer", "loopback"]
 class Behaviour:
     """What happens to one request."""
 
-    text: str | None = None
-    """The answer; a right one in form without it."""
+    text: str | Callable[[dict[str, Any]], str] | None = None
+    """The answer, or what makes it of the request; a right one in form without it."""
     status: int = 200
     delay: float = 0.0
     finish: str = "stop"
@@ -95,7 +95,8 @@ class Loopback:
         if behaviour.status != 200:
             error = {"error": {"message": "no", "type": "error", "code": str(behaviour.status)}}
             return web.json_response(error, status=behaviour.status, headers=behaviour.headers)
-        message: dict[str, Any] = {"role": "assistant", "content": behaviour.text}
+        text = behaviour.text(body) if callable(behaviour.text) else behaviour.text
+        message: dict[str, Any] = {"role": "assistant", "content": text}
         if behaviour.refusal:
             message["refusal"] = behaviour.refusal
         elif behaviour.text is None:

@@ -1,0 +1,1 @@
+"""The review page: people verify every row against the recording. This package is its server."""

@@ -1,0 +1,97 @@
+"""``rescue review`` on the command line, and the store."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from pipeline.errors import UsageError
+from pipeline.review.database import open_database
+from pipeline.review.tables import metadata
+from pipeline.settings import load_settings
+from tests.review.made import Project
+
+
+def _rescue(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "RESCUE_RAW": str(project.raw), "RESCUE_DATA": str(project.folder / "data")}
+    return subprocess.run(
+        [sys.executable, "-m", "pipeline", "review", *arguments], env=environment, cwd=project.folder,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def _json(project: Project, *arguments: str) -> Any:
+    done = _rescue(project, *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+def test_people_assignments_and_export(project: Project) -> None:
+    made = _json(project, "user", "add", "ann", "--role", "annotator")
+    assert len(made["password"]) == 19
+    assert _json(project, "assign", "pair", "ann")["task"] == "independent"
+    again = _rescue(project, "assign", "pair", "ann")
+    assert again.returncode == 2
+    assert "withdraw that assignment first" in again.stderr
+    unknown = _rescue(project, "assign", "pair", "bob")
+    assert "there are: ann" in unknown.stderr
+    bad = _rescue(project, "user", "add", "../ann")
+    assert bad.returncode == 2
+    assert "Traceback" not in bad.stderr
+    told = _json(project, "export", "pair")["pair"]
+    assert told["files"] == []  # never opened: there are no rows
+
+
+@pytest.mark.slow
+def test_the_first_start_makes_an_administrator_who_comes_in_once(project: Project) -> None:
+    environment = {**os.environ, "RESCUE_RAW": str(project.raw), "RESCUE_DATA": str(project.folder / "data")}
+    server = subprocess.Popen(
+        [sys.executable, "-m", "pipeline", "review"], env=environment, cwd=project.folder, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        assert server.stdout is not None
+        said = "".join(server.stdout.readline() for _ in range(3))
+        address = re.search(r"http://127\.0\.0\.1:\d+", said)
+        password = re.search(r"password (\S+)", said)
+        assert address
+        assert password
+        body = {"name": "admin", "password": password[1]}
+        answer = httpx.post(f"{address[0]}/api/session", json=body, timeout=30)
+        assert answer.json()["user"]["must_change_password"] is True
+        assert password[1] not in (project.folder / "data" / "review" / "review.db").read_bytes().decode("latin-1")
+    finally:
+        server.send_signal(signal.SIGINT)
+        _, errors = server.communicate(timeout=30)
+    assert server.returncode == 0
+    assert errors == ""
+
+
+def test_the_steps_make_the_tables_that_the_code_uses(project: Project, address: str | None) -> None:
+    project.database_address = address
+    database = project.open()
+    with database.reading() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+    database.close()
+    project.open().close()  # a second start finds everything in place
+
+
+@pytest.mark.parametrize("address", ["mysql://host/name", "nonsense", "sqlite:///elsewhere.db"])
+def test_another_database_is_refused_without_telling_its_address(tmp_path: Path, address: str) -> None:
+    settings = load_settings(data=tmp_path, review={"database": address})
+    with pytest.raises(UsageError) as raised:
+        open_database(settings)
+    assert address not in str(raised.value)
+    assert address not in repr(settings)
