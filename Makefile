@@ -26,10 +26,11 @@ demo: setup ## Build the three demo conversations and their benchmark
 
 test: setup check ## Lint, check types, and run all tests
 	-@$(BIN)/python -m pipeline.demo
-	@$(BIN)/pytest -n auto --dist loadscope -q
+	@$(BIN)/pytest -n auto --dist loadscope -q --ignore tests/review_ui
+	@$(BIN)/pytest -n auto --dist loadfile -q tests/review_ui # apart: the browser's driver keeps an event loop running
 
 test-fast: setup ## Only the tests that take seconds
-	@$(BIN)/pytest -n auto -q -m "not slow"
+	@$(BIN)/pytest -n auto -q -m "not slow" --ignore tests/review_ui
 
 check: setup ## Lint, formatting and types
 	@$(BIN)/ruff check .

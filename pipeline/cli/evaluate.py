@@ -14,6 +14,7 @@ from pipeline.cli.console import JsonOption, Steps, err, out, print_json, print_
 from pipeline.evaluation.cost import Price, estimate_tokens, read_prices
 from pipeline.evaluation.instances import Selection
 from pipeline.evaluation.judging import Graders
+from pipeline.evaluation.ledger import INTERRUPTED
 from pipeline.evaluation.plan import Call, Plan, plan_run
 from pipeline.evaluation.run import RunReport, run
 from pipeline.settings import load_settings
@@ -47,7 +48,9 @@ def evaluate(
     ] = None,
     grader: Annotated[list[str], typer.Option(help="Model that judges ER and VP; may be repeated.")] = [],  # noqa: B006
     grader_repeats: Annotated[int, typer.Option(min=1, help="Judgements of each grader about an answer.")] = 1,
-    grader_url: Annotated[str | None, typer.Option(help="Address of the graders' OpenAI-compatible server.")] = None,
+    grader_url: Annotated[
+        str | None, typer.Option(help="Address of the graders' server; its key in RESCUE_GRADER_API_KEY.")
+    ] = None,
     max_connections: Annotated[int, typer.Option(min=1, help="Requests at once.")] = 10,
     max_retries: Annotated[int, typer.Option(min=0, help="Further attempts after a failed request.")] = 8,
     timeout: Annotated[int, typer.Option(min=1, help="Seconds for a request with all its attempts.")] = 300,
@@ -121,10 +124,14 @@ def evaluate(
                     on_finished=_told(steps, plan),
                 )
             )
+        if reports[-1].stopped == INTERRUPTED:  # the models after it are not asked either
+            break
     if as_json:
         print_json({"runs": [report.to_json() for report in reports]})
     else:
         _print(reports)
+    if reports[-1].stopped == INTERRUPTED:
+        raise typer.Exit(130)
     if not all(report.complete for report in reports):
         raise typer.Exit(1)
 

@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from pipeline.cli.console import JsonOption, out, print_json, print_table
+from pipeline.errors import UsageError
 from pipeline.settings import load_settings
 
 __all__ = ["agreement", "report"]
@@ -53,20 +54,34 @@ def report(
 def agreement(
     ratings: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="CSV: instance_id, rater, score.")],
     *,
+    model: Annotated[str | None, typer.Option("--model", "-m", help="Whose answers the people rated.")] = None,
+    mode: Annotated[str | None, typer.Option(help="In which mode they were given.")] = None,
     data: _Data = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare every judge with people, run by run and task by task.
+    """Compare every judge with people, task by task. People rated the answers of one run: say which, if there are more.
 
-    Example: rescue agreement ratings.csv
+    Example: rescue agreement ratings.csv --model openai/gpt-4o
     """
     from pipeline.evaluation import agreement as agreeing  # noqa: PLC0415 - scoring takes a second to load
     from pipeline.evaluation.judge import JUDGED  # noqa: PLC0415
     from pipeline.evaluation.scores import read_runs  # noqa: PLC0415
 
     given = agreeing.read_ratings(ratings)
+    rated = {rating.instance_id for rating in given}
+    runs = [
+        run
+        for run in read_runs((data or load_settings().data) / "evaluation")
+        if model in (None, run.model)
+        and mode in (None, run.record["mode"])
+        and any(row["judgements"] and row["instance_id"] in rated for row in run.rows)
+    ]
+    if len(runs) > 1:
+        names = ", ".join(f"{run.model} ({run.record['mode']})" for run in runs)
+        msg = f"{len(runs)} runs have judged answers to what was rated: {names}"
+        raise UsageError(msg, hint="name the one whose answers people saw, with --model and --mode")
     found = []
-    for run in read_runs((data or load_settings().data) / "evaluation"):
+    for run in runs:
         for task in JUDGED:
             rows = run.of(task)
             for judge in sorted({one["judge"] for row in rows for one in row["judgements"] or ()}):

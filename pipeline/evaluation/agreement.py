@@ -84,10 +84,18 @@ def read_ratings(path: Path) -> list[Rating]:
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as opened:
-            lines = list(csv.DictReader(opened))
-    except (OSError, UnicodeDecodeError) as error:
+            reader = csv.DictReader(opened)
+            lines = list(reader)
+            names = reader.fieldnames or []
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         msg = f"the ratings cannot be read: {error.__class__.__name__}"
         raise InputError(msg, file=path, hint="give a CSV file in UTF-8") from error
+    if not lines:
+        msg = "there is no rating in the file"
+        raise InputError(msg, file=path, hint=_COLUMNS)
+    if len(set(names)) < len(names):
+        msg = "a column is there twice"
+        raise InputError(msg, file=path, place="line 1", hint=_COLUMNS)
     ratings: dict[tuple[str, str], Rating] = {}
     for number, line in enumerate(lines, 2):
         try:

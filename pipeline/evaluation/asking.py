@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, wait
 from contextlib import contextmanager
@@ -17,13 +18,14 @@ from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import InputError, PrerequisiteError
 from pipeline.evaluation.clips import Clips, takes
 from pipeline.evaluation.cost import Price
 from pipeline.evaluation.instances import Request, Selection, requests_of
-from pipeline.evaluation.ledger import Ledger
+from pipeline.evaluation.ledger import INTERRUPTED, Ledger
 from pipeline.evaluation.plan import Call, Plan
 from pipeline.tasks.render import Mode
 
@@ -84,8 +86,16 @@ def _parts(plan: Plan, ledger: Ledger, processes: int) -> list[tuple[Plan, float
 
 
 def _ask_part(plan: Plan, ledger: Ledger, price: Price | None) -> tuple[dict[str, str], str | None]:
+    Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     ask(plan, ledger, price)
     return ledger.failures, ledger.stopped
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone: who is killed can stop nobody, and each further call costs money."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
 
 
 def _silent(_: str) -> None:
@@ -135,6 +145,9 @@ def ask(plan: Plan, ledger: Ledger, price: Price | None) -> None:
             score_display=False,
             ctl_server=False,
         )
+    # A run that was interrupted comes back without its logs, or with logs that say so.
+    if len(logs) < len(tasks) or any(log.status == "cancelled" for log in logs):
+        ledger.stopped = INTERRUPTED
     for log in logs:
         # A failed instance ends no task: this is a fault of the run itself, and to count it as theirs would hide it.
         if log.status == "error" and log.error and not ledger.stopped:
@@ -199,7 +212,10 @@ def open_model(name: str, call: Call) -> Model:
     arguments: dict[str, Any] = {}
     if name.startswith("openai-api/"):
         # The client's own attempts would multiply ours, unseen.
-        arguments = {"api_key": os.environ.get("RESCUE_API_KEY") or "none", "max_retries": 0}
+        arguments["max_retries"] = 0
+    if call.base_url:
+        # Its own key and no other: a key that another server gave must not reach this one.
+        arguments["api_key"] = os.environ.get(call.key_variable) or "none"
     try:
         return get_model(name, config=config, base_url=call.base_url, memoize=False, **arguments)
     except (Missing, ValueError) as error:

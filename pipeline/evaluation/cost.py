@@ -23,8 +23,8 @@ class Price(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False)
 
     def cost(self, input_tokens: int | None, output_tokens: int | None) -> float:
         """The cost of a call, in the currency of the price file."""
@@ -41,7 +41,7 @@ def read_prices(path: Path | None) -> Mapping[str, Price]:
         return {}
     try:
         return TypeAdapter(dict[str, Price]).validate_python(yaml.safe_load(path.read_text("utf-8")) or {})
-    except (ValidationError, yaml.YAMLError) as error:
+    except (ValidationError, yaml.YAMLError, UnicodeDecodeError) as error:
         msg = "the price file cannot be read"
         raise InputError(
             msg,

@@ -51,7 +51,13 @@ def judge_answers(
         Judge to ``asked``, ``failed`` (no answer: the judgement is missing), ``unreadable``, tokens and cost.
     """
     told: dict[str, dict[str, Json]] = {}
-    call = replace(plan.call, base_url=graders.base_url, temperature=0.0, max_tokens=None)
+    call = replace(
+        plan.call,
+        base_url=graders.base_url,
+        key_variable="RESCUE_GRADER_API_KEY",
+        temperature=0.0,
+        max_tokens=None,
+    )
     found: dict[str, list[Json]] = {name: list(given) for name, given in known.items()}
     for name in graders.models:
         there = {

@@ -17,8 +17,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pipeline.evaluation.answers import Answer, Expected, Reading, read_answer
 from pipeline.evaluation.outcomes import ParseStep
 
-__all__ = ["Exchange", "Journal", "Ledger", "Reply"]
+__all__ = ["INTERRUPTED", "Exchange", "Journal", "Ledger", "Reply"]
 
+INTERRUPTED = "interrupted"
+"""Why a run stopped that somebody stopped."""
 _GIVE_UP = 20
 """Failures in a row, with no answer between them, after which a server counts as gone."""
 

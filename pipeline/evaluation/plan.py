@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pipeline.errors import UsageError
 from pipeline.evaluation.baselines import check_baseline
@@ -20,6 +21,7 @@ __all__ = ["TASKS", "Call", "Plan", "full_name", "plan_run"]
 TASKS = tuple(TASK_BUILDERS)
 """The tasks, in the order of the paper."""
 
+_LONGEST_NAME = 150
 _SERVER = "openai-api"
 """The provider of inspect_ai for any server that speaks OpenAI's protocol."""
 
@@ -30,6 +32,8 @@ class Call:
 
     base_url: str | None = None
     """Address of an OpenAI-compatible server; the model is then the name that the server knows it by."""
+    key_variable: str = "RESCUE_API_KEY"
+    """Environment variable with the key of the server at ``base_url``."""
     max_connections: int = 10
     """Requests at once."""
     max_retries: int = 8
@@ -147,9 +151,19 @@ def full_name(model: str, call: Call) -> str:
     """Provider and name of a model; a server named by its address is the provider of its models.
 
     Raises:
-        UsageError: If the name has no provider and there is no address.
+        UsageError: If the name has no provider and there is no address, or the address is none.
     """
+    if not model.strip() or model.endswith("/") or len(model) > _LONGEST_NAME:
+        msg = f"{model[:40]!r} is no name of a model"
+        raise UsageError(msg, hint="write provider/model, such as openai/gpt-4o")
     if call.base_url:
+        address = urlsplit(call.base_url)
+        if address.scheme not in ("http", "https") or not address.hostname:
+            msg = "the address of the server is none"
+            raise UsageError(msg, hint="write it like http://127.0.0.1:8000/v1")
+        if address.username or address.password:
+            msg = "the address of the server holds a password, which would stand in logs"
+            raise UsageError(msg, hint=f"put the key into {call.key_variable}")
         return model if model.startswith(f"{_SERVER}/") else f"{_SERVER}/server/{model}"
     if "/" not in model:
         msg = f"{model!r} names no provider"

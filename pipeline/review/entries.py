@@ -47,6 +47,7 @@ _DEEPEST = 12
 
 EVIDENCE = ("relation_pattern_evidence_rows", "relation_cycle_evidence_rows")
 _TIMES = ("start_time", "end_time")
+_LONGEST: Seconds = 1e7
 
 FIELDS = tuple(name for name in Row.model_fields if name != "row_index")
 """The fields that a person fills in, in the order of the row schema."""
@@ -131,6 +132,8 @@ def fields_of(
     stored = row.model_dump(mode="json", include=set(given) if before is not None else set(FIELDS))
     for name in _TIMES:
         if name in stored:
+            if abs(stored[name]) > _LONGEST:
+                raise Invalid(f"{place}.{name}", "no recording is that long")
             stored[name] = round_time(stored[name])
     for name in EVIDENCE:
         if name in stored and stored[name] is not None:

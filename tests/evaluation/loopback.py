@@ -65,6 +65,8 @@ class Loopback:
     seen: Counter[str] = field(default_factory=Counter)
     """Text of the last user message to number of requests."""
     bodies: list[dict[str, Any]] = field(default_factory=list)
+    keys: set[str] = field(default_factory=set)
+    """What stood in the header ``Authorization``."""
     keep_bodies: bool = True
     url: str = ""
     most_at_once: int = 0
@@ -84,6 +86,7 @@ class Loopback:
         text = content if isinstance(content, str) else next(part["text"] for part in content if part["type"] == "text")
         behaviour = self.plan(text, self.seen[text])
         self.seen[text] += 1
+        self.keys.add(request.headers.get("Authorization", ""))
         if self.keep_bodies:
             self.bodies.append(body)
         self._at_once += 1

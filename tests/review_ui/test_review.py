@@ -225,6 +225,8 @@ def test_with_the_keyboard(role_play: Served, new_page: Callable[..., Page]) -> 
     expect(page.locator(".row-item")).to_have_count(count + 1)
     page.keyboard.press("z")
     expect(page.locator(".row-item")).to_have_count(count)
+    expect(page.get_by_text("Undone:").first).to_be_visible()
+    saved(page)
     page.keyboard.press("x")
     page.keyboard.type("cannot be heard")
     page.keyboard.press("Enter")

@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.review_ui.hands import control, item, open_work, rows_of, saved, show_row, sign_in
-from tests.review_ui.served import Served
+from tests.review_ui.served import PASSWORD, Served
 
 pytestmark = pytest.mark.slow
 
@@ -207,6 +207,7 @@ def test_administration(numbered: Served, new_page: Callable[..., Page], axe: st
     _judge(page, axe, "password_once")
     dialog.get_by_role("button", name="Noted").click()
     page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", name="rescue review")).to_be_visible()
     page.get_by_label("Name").fill(f"new-{size}")
     page.get_by_label("Password").fill(password)
     page.get_by_role("button", name="Sign in").click()
@@ -216,3 +217,16 @@ def test_administration(numbered: Served, new_page: Callable[..., Page], axe: st
     page.get_by_role("button", name="Change").click()
     expect(page.get_by_text("No conversation is assigned to you yet")).to_be_visible()
     _judge(page, axe, "queue_empty")
+
+
+@pytest.mark.parametrize(
+    "wanted", ["/.//evil.example/x", "/..//evil.example", "//evil.example", "https://evil.example"]
+)
+def test_signing_in_leads_to_no_other_server(numbered: Served, new_page: Callable[..., Page], wanted: str) -> None:
+    page = new_page(_SIZES["wide"])
+    page.goto(f"{numbered.address}/sign-in?next={wanted}")
+    page.get_by_label("Name").fill("ada")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(lambda url: "sign-in" not in url)
+    assert page.url.startswith(f"{numbered.address}/")

@@ -143,7 +143,7 @@ def audit(
     request: Request,
     user: Administrator,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    before: Annotated[int | None, Query(ge=1)] = None,
+    before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
 ) -> Json:
     """The audit log."""
     del user

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Collection
 from traceback import extract_tb
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -34,6 +34,7 @@ _HEADERS = {
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     "x-robots-tag": "noindex, nofollow",
 }
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]+)?")
 _CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -72,19 +73,25 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers) -> Refused | None:
         host = headers.get("host", "")
-        if (urlsplit(f"//{host}").hostname or "") not in self._hosts:
+        if len(headers.getlist("host")) != 1 or _name_of(host) not in self._hosts:
             hint = "add the name to review.host_names in the settings"
             return Refused(400, "bad_request", "this server has another name", hint=hint)
         if scope["method"] in _CHANGING:
             # Browsers say where a request comes from; other programs need not.
             origin = headers.get("origin")
             site = headers.get("sec-fetch-site", "same-origin")
-            if (origin is not None and urlsplit(origin).netloc != host) or site not in ("same-origin", "none"):
+            if (origin is not None and origin.partition("://")[2] != host) or site not in ("same-origin", "none"):
                 return Refused(400, "bad_request", "the request came from another page")
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > MAX_BODY:
             return _too_large()
         return None
+
+
+def _name_of(host: str) -> str:
+    """The name in a ``Host`` header, in the form in which names are listed; empty if it is no such header."""
+    found = _HOST.fullmatch(host)
+    return (found[1] or found[2]).lower() if found else ""
 
 
 def _route(scope: Scope) -> str:

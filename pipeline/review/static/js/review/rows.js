@@ -63,6 +63,8 @@ export class Rows extends EventTarget {
     this.findings = new Map(Object.entries(loaded.findings));
     this.view = new Map();
     this.undone = [];
+    this.turn = Promise.resolve();
+    this.underway = 0;
     this.made = [];
     outbox.addEventListener("queued", ({ detail }) => this.refresh(detail.change.edits.map((edit) => edit.row_id)));
     outbox.addEventListener("sent", ({ detail }) => this.take(detail.answer));
@@ -136,7 +138,20 @@ export class Rows extends EventTarget {
   // --- changes
 
   /** Make a change that can be undone. Returns when it lies safely in the browser. */
-  async change(edits, { label, previews = {} } = {}) {
+  change(edits, { label, previews = {} } = {}) {
+    return this.inTurn(() => this.changeNow(edits, label, previews));
+  }
+
+  /** One after the other: an undo that overtakes a change on its way would take back the one before it. */
+  inTurn(work) {
+    // At once if nothing is on its way: what waits to be sent must show as such from the first moment.
+    const done = this.underway ? this.turn.then(work) : work();
+    this.underway += 1;
+    this.turn = done.catch(() => {}).finally(() => (this.underway -= 1));
+    return done;
+  }
+
+  async changeNow(edits, label, previews) {
     const ids = edits.map((edit) => edit.row_id);
     const before = new Map(ids.map((id) => [id, snapshot(this.get(id))]));
     await this.send(edits, previews);
@@ -262,7 +277,15 @@ export class Rows extends EventTarget {
     return this.undone.length > 0;
   }
 
-  async undo() {
+  undo() {
+    return this.inTurn(() => this.undoNow());
+  }
+
+  redo() {
+    return this.inTurn(() => this.redoNow());
+  }
+
+  async undoNow() {
     const step = this.made.pop();
     if (!step) return null;
     await this.toward(step.after, step.before);
@@ -271,7 +294,7 @@ export class Rows extends EventTarget {
     return step;
   }
 
-  async redo() {
+  async redoNow() {
     const step = this.undone.pop();
     if (!step) return null;
     await this.toward(step.before, step.after);

@@ -45,7 +45,7 @@ export class Trouble {
     const choices = await dialog("Someone changed the same field meanwhile", (close) => {
       const groups = conflicts.map((one) => this.sides(one));
       return [
-        h("p", {}, "Choose what stands. Your other changes go in as they are; both values stay in the history."),
+        h("p", {}, "Choose what stands. The saved value stays in the history; yours is given up where you choose the other one."),
         groups.map((group) => group.element),
         h(
           "div.actions",

@@ -45,8 +45,9 @@ function form(title, intro, fields, action, send) {
 /** Only addresses of this server, so that a link cannot lead away after signing in. */
 function next() {
   const wanted = new URLSearchParams(location.search).get("next") ?? "/";
+  // The whole address, not its path: `/.//host` is a path here that, on its own, names another host.
   const url = new URL(wanted, location.origin);
-  return url.origin === location.origin && wanted.startsWith("/") ? url.pathname : "/";
+  return url.origin === location.origin && wanted.startsWith("/") ? url.href : "/";
 }
 
 export const signIn = () =>
