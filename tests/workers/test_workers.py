@@ -176,7 +176,10 @@ def addresses(pid: int) -> set[str]:
     """Addresses other than loopback on which a process and all it started listen, or to which they are connected."""
     found = set()
     for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
-        for connection in process.net_connections("inet"):
+        connections = []
+        with suppress(psutil.NoSuchProcess, FileNotFoundError):  # it ended meanwhile
+            connections = process.net_connections("inet")
+        for connection in connections:
             listens = connection.status == psutil.CONN_LISTEN
             address = connection.laddr if listens else connection.raddr
             found.update({address.ip} if address else set())
@@ -198,7 +201,7 @@ def test_a_cluster_that_is_there_is_used_and_left_running(project: Path, tmp_pat
             until_open(port, head)
             done = subprocess.run(
                 [sys.executable, "-m", "pipeline", "build", "--workers", f"127.0.0.1:{port}", "--json"],
-                cwd=project, env={**environment, "RESCUE_THREADS": "1"}, capture_output=True, text=True, check=False,
+                cwd=project, env={**opened, "RESCUE_THREADS": "1"}, capture_output=True, text=True, check=False,
             )  # fmt: skip
             assert done.returncode == 0, done.stderr
             assert set(states(json.loads(done.stdout), "turns").values()) == {"done"}
@@ -209,7 +212,7 @@ def test_a_cluster_that_is_there_is_used_and_left_running(project: Path, tmp_pat
             assert head.poll() is None, "the cluster is not ours to end"
             refused = subprocess.run(
                 [sys.executable, "-m", "pipeline", "build", "--force", "--workers", f"127.0.0.1:{port}", "--json"],
-                cwd=project, env={**environment, "RESCUE_THREADS": "64"}, capture_output=True, text=True, check=False,
+                cwd=project, env={**opened, "RESCUE_THREADS": "64"}, capture_output=True, text=True, check=False,
             )  # fmt: skip
             assert refused.returncode == 2
             assert "64 processors" in refused.stdout
