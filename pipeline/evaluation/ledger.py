@@ -130,13 +130,20 @@ class Ledger:
     def add(self, exchange: Exchange) -> None:
         """An instance is answered."""
         self.exchanges[exchange.instance_id] = exchange
-        self._in_a_row = 0
+        self.answered()
         if self.journal:
             self.journal.append(exchange)
+        if self.cost_limit is not None and exchange.cost is None:
+            # The server does not say how many tokens it took: a limit that cannot be kept ends the run.
+            self.stopped = self.stopped or "cost_unknown"
         self.spent += exchange.cost or 0.0
         if self.cost_limit is not None and self.spent >= self.cost_limit:
             self.stopped = self.stopped or "cost_limit"
         self.on_finished(exchange.instance_id)
+
+    def answered(self) -> None:
+        """The server is there: what failed before was no end."""
+        self._in_a_row = 0
 
     def fail(self, instance_id: str, reason: str, *, stop: bool = False) -> None:
         """There is no answer for an instance; ``stop``: nor will there be for any other."""

@@ -338,23 +338,38 @@ def _match(row: Row) -> float:
     return max(1.0, 5.0 - off)
 
 
-def _judged(row: Row, part: str = "score") -> float | None:
-    """The mean over judges of the mean over their repeats; None where none has a score."""
+def _panel(rows: Sequence[Row]) -> frozenset[str]:
+    """The judges that judged anything here: what an answer needs to have a score."""
+    return frozenset(one["judge"] for row in rows for one in row["judgements"] or ())
+
+
+def _judged(row: Row, panel: frozenset[str], part: str = "score") -> float | None:
+    """The mean over judges of the mean over their repeats; None unless each judge gave a score.
+
+    Without the strict one of two judges an answer would look better than those that both saw.
+    """
+    given = [one for one in row["judgements"] or () if one[part] is not None]
+    if {one["judge"] for one in given} != panel:
+        return None
     by_judge: dict[str, list[float]] = {}
-    for one in row["judgements"] or ():
-        if one[part] is not None:
-            by_judge.setdefault(one["judge"], []).append(one[part])
+    for one in given:
+        by_judge.setdefault(one["judge"], []).append(one[part])
     return fmean(fmean(values) for values in by_judge.values()) if by_judge else None
 
 
 def _emotions(rows: Sequence[Row]) -> list[Metric]:
+    panel = _panel(rows)
+
+    def judge(row: Row) -> float | None:
+        return _judged(row, panel)
+
     def both(row: Row) -> float | None:
-        judged = _judged(row)
+        judged = judge(row)
         return None if judged is None else (judged + _match(row)) / 2
 
     found = [_mean("intensity_match", rows, _match, invalid=1.0)]
     if any(row["judgements"] for row in rows):
-        found = [_mean("judge", rows, _judged, invalid=1.0), *found, _mean("er_score", rows, both, invalid=1.0)]
+        found = [_mean("judge", rows, judge, invalid=1.0), *found, _mean("er_score", rows, both, invalid=1.0)]
     return found
 
 
@@ -362,16 +377,21 @@ def _viewpoints(rows: Sequence[Row]) -> list[Metric]:
     if not any(row["judgements"] for row in rows):
         return []
 
+    panel = _panel(rows)
+
+    def total_of(row: Row) -> float | None:
+        return _judged(row, panel)
+
     def five(row: Row) -> float | None:
-        total = _judged(row)
+        total = total_of(row)
         return None if total is None else on_five(total)
 
     def part(name: str) -> Callable[[Row], float | None]:
-        return lambda row: _judged(row, name)
+        return lambda row: _judged(row, panel, name)
 
     return [
         _mean("judge", rows, five, invalid=1.0),
-        _mean("judge_total", rows, _judged, invalid=0.0),
+        _mean("judge_total", rows, total_of, invalid=0.0),
         _mean("judge_pairing", rows, part("pairing"), invalid=0.0),
         _mean("judge_viewpoint", rows, part("viewpoint"), invalid=0.0),
     ]

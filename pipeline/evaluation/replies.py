@@ -42,11 +42,11 @@ def exchange_of(digest: str, instance_id: str, outputs: Sequence[ModelOutput], p
 
 
 def reply_of(output: ModelOutput) -> Reply:
-    """One answer as it came."""
+    """One answer as it came; a half of a surrogate pair, which no file can hold, as a question mark."""
     content = output.message.content if output.choices else ""
     declared = not isinstance(content, str) and any(getattr(part, "refusal", None) for part in content)
     return Reply(
-        text=output.completion,
+        text=output.completion.encode("utf-8", "replace").decode("utf-8"),
         truncated=output.stop_reason in ("max_tokens", "model_length"),
         refused=declared or output.stop_reason == "content_filter",
     )

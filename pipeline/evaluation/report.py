@@ -17,7 +17,7 @@ from pipeline.evaluation.bertscore import PUBLISHED, BertScorer
 from pipeline.evaluation.charts import by_tenth, forest
 from pipeline.evaluation.examples import examples_of
 from pipeline.evaluation.published import COLUMNS, TABLE
-from pipeline.evaluation.scores import HEADLINE, Run, compare, read_runs, score_run
+from pipeline.evaluation.scores import HEADLINE, Run, compare, read_runs, score_run, unfinished
 from pipeline.schemas import TASKS
 from pipeline.store import Json, digest_json, write_text
 
@@ -45,6 +45,7 @@ _FULL: Mapping[str, str] = {
     "vp": "Viewpoint",
 }
 _FIVE = ("judge", "intensity_match", "er_score")
+_BY_JUDGES = ("judge", "er_score", "judge_total", "judge_pairing", "judge_viewpoint")
 _RAW: Mapping[str, float] = {"judge_total": 6, "judge_pairing": 2, "judge_viewpoint": 4}
 """Metrics on a scale of their own, with its top."""
 
@@ -83,6 +84,7 @@ def write_report(
         msg = "there is no run to report on"
         raise InputError(msg, file=evaluation, hint="run `rescue eval --model baseline/majority` first")
     content = _content(runs, [score_run(run, scorer) for run in runs], examples)
+    content["unfinished"] = unfinished(evaluation)
     files = {}
     for kind in ("html", "md"):
         files[kind] = target / f"report.{kind}"
@@ -160,6 +162,14 @@ def _block(
     members = [(run.model, _tasks_of(scores["tasks"], key)) for run, scores in found]
     columns = _columns(members)
     size = setting["options"]["context_size"]
+    figures = [
+        figure
+        for _, tasks in members
+        for one in tasks.values()
+        for metrics in (one["metrics"], *(part["metrics"] for part in one["slices"] if part["kind"] == "scenario"))
+        for figure in metrics.values()
+        if figure["value"] is not None
+    ]
     return {
         "mode": setting["mode"],
         "title": f"mode {setting['mode']}, data {setting['benchmark'][:10]}, "
@@ -181,10 +191,9 @@ def _block(
         "confusion": [(model, task, scenario, one) for model, tasks in members for task, values in tasks.items()
                       if task in ("rpp", "ssp") for scenario, one in values["confusion"].items()],
         "tests": [{**test, "difference": _shown(test["metric"], test["difference"], signed=True)} for test in tests],
-        "few_groups": any(figure["few_groups"] for _, tasks in members for one in tasks.values()
-                          for figure in one["metrics"].values()),
-        "groups": max((figure["groups"] for _, tasks in members for one in tasks.values()
-                       for figure in one["metrics"].values()), default=0),
+        "unequal": _unequal(members),
+        "few_groups": any(figure.get("few_groups") for figure in figures),
+        "groups": min((figure["groups"] for figure in figures if figure.get("few_groups")), default=0),
     }  # fmt: skip
 
 
@@ -235,9 +244,24 @@ def _table(
             for _, tasks in members
             if (one := value(tasks, *column)) and one["value"] is not None and not one["missing"]
         ]
-        best[column] = max(known) if len(known) > 1 and min(known) < max(known) else None
+        fair = len({_scale(tasks[column[0]], column[1]) for _, tasks in members if value(tasks, *column)}) == 1
+        best[column] = max(known) if fair and len(known) > 1 and min(known) < max(known) else None
     return [(model, [_cell(column[1], value(tasks, *column), best[column]) for column in columns])
             for model, tasks in members]  # fmt: skip
+
+
+def _scale(scores: Mapping[str, Any], name: str) -> tuple[Any, ...]:
+    """What must be equal for one figure to be better than another: the instances, and who judged."""
+    return scores["asked"], *(scores["judges"] if name in _BY_JUDGES else ())
+
+
+def _unequal(members: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """Tasks of which the models were not asked the same instances, or were not judged by the same judges."""
+    found = []
+    for task in _FULL:
+        asked = {_scale(tasks[task], "judge") for _, tasks in members if task in tasks}
+        found += [task] if len(asked) > 1 else []
+    return found
 
 
 def _cell(name: str, figure: Mapping[str, Any] | None, best: float | None = None) -> Cell:
@@ -273,7 +297,8 @@ def _differences(setting: Mapping[str, Any], members: Sequence[tuple[str, Mappin
         for task, one in tasks.items():
             for part in one["slices"]:
                 if part["kind"] == "scenario":
-                    counts.setdefault(task, {})[part["name"]] = part["instances"]
+                    of_task = counts.setdefault(task, {})
+                    of_task[part["name"]] = max(part["instances"], of_task.get(part["name"], 0))
     statistics = {"sizes": {}, "instances": counts, "conversations_with_instances": {}}
     cells = [cell for cell in compare_with_published(statistics) if cell.figure.endswith(" instances")]
     for task in _FULL:
@@ -281,7 +306,8 @@ def _differences(setting: Mapping[str, Any], members: Sequence[tuple[str, Mappin
         if any(not cell.equal for cell in mine):
             built, published = (sum(int(part or 0) for part in parts) for parts in zip(
                 *((cell.built, cell.published) for cell in mine), strict=True))  # fmt: skip
-            found.append(f"{task.upper()} has {built:,} instances here, {published:,} there")
+            most = "at most " if task in _unequal(members) else ""
+            found.append(f"{task.upper()} has {most}{built:,} instances here, {published:,} there")
     if setting["options"]["context_size"] != 3:
         found.append("ITP, STP and SSP were asked with 3 earlier rows there")
     judges = sorted({judge for _, tasks in members for one in tasks.values() for judge in one["judges"]})
@@ -346,5 +372,6 @@ def _sum(tasks: Mapping[str, Any]) -> dict[str, Any]:
         "input_tokens": sum(one["input_tokens"] for one in costs),
         "output_tokens": sum(one["output_tokens"] for one in costs),
         "cost": sum(known) if known else None,
+        "without_cost": sum(one["without_cost"] for one in costs) if known else 0,
         "seconds": sum(seconds) / len(seconds) if seconds else None,
     }

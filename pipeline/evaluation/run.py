@@ -12,13 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from pipeline.errors import UsageError
 from pipeline.evaluation.asking import ask, ask_in_processes, processes_for
 from pipeline.evaluation.collect import outcome
 from pipeline.evaluation.cost import Price
 from pipeline.evaluation.judge import JUDGED, rubric_digest
-from pipeline.evaluation.judging import Graders, judge_answers
-from pipeline.evaluation.ledger import Journal, Ledger
+from pipeline.evaluation.judging import Graders, check_priced, judge_answers, open_graders
+from pipeline.evaluation.ledger import INTERRUPTED, Journal, Ledger
 from pipeline.evaluation.outcomes import OUTCOMES, Status
 from pipeline.evaluation.plan import TASKS, Plan
 from pipeline.provenance import package_versions
@@ -75,7 +77,7 @@ def run(
         plan: What to do.
         graders: Who judges the answers of ER and VP.
         prices: Model name to price.
-        cost_limit: Money for this run; needs the price of the model.
+        cost_limit: Money for this run, its judges included; needs the price of the model and of each judge.
         fresh: Ask everything again, whatever was answered before.
         on_finished: Told the id of every instance that is over.
 
@@ -87,6 +89,28 @@ def run(
     if cost_limit is not None and price is None:
         msg = f"a limit of cost needs the price of {plan.model}"
         raise UsageError(msg, hint="name a price file with --prices")
+    if cost_limit is not None and graders is not None:
+        check_priced(plan, graders)
+    graders = graders or Graders(())
+    open_graders(plan, graders)
+    plan.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(plan.folder / ".lock", timeout=0):
+            return _run(plan, graders, price, cost_limit, fresh=fresh, on_finished=on_finished)
+    except Timeout as error:
+        msg = f"another process evaluates {plan.model} in mode {plan.options.mode.value}"
+        raise UsageError(msg, hint="wait for it; what it has answered is not asked again") from error
+
+
+def _run(
+    plan: Plan,
+    graders: Graders,
+    price: Price | None,
+    cost_limit: float | None,
+    *,
+    fresh: bool,
+    on_finished: Callable[[str], None],
+) -> RunReport:
     journal = Journal(plan.folder / "journal.jsonl")
     if fresh:
         journal.forget()
@@ -99,20 +123,36 @@ def run(
         ask_in_processes(left, ledger, price, processes)
     else:
         ask(left, ledger, price)
-    return _write(plan, ledger, before, graders)
+    return _write(plan, ledger, before, graders, fresh=fresh)
 
 
-def _judgements(plan: Plan, ledger: Ledger) -> dict[str, list[Json]]:
-    """Instance id to what judges said of the same answer in earlier runs."""
+_JUDGED_BY = ("answer_text", "gold_label", "gold_intensity", "gold_viewpoints")
+"""What a judgement rests on, beside the rubric."""
+
+
+def _judgements(plan: Plan, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Json]]:
+    """Instance id to what judges said in earlier runs of the same answer, beside the same gold, by the same rubric."""
     path, found = plan.folder / "outcomes.parquet", {}
+    now = {row["instance_id"]: row for row in rows}
+    rubrics = _record(plan).get("rubrics", {})
     for row in read_rows(path) if path.exists() else ():
-        exchange = ledger.exchanges.get(row["instance_id"])
-        if row["judgements"] and exchange and exchange.replies[-1].text == row["answer_text"]:
+        other = now.get(row["instance_id"])
+        if (
+            row["judgements"]
+            and other is not None
+            and rubrics.get(row["task"]) == rubric_digest(row["task"])
+            and all(_plain(row[name]) == _plain(other[name]) for name in _JUDGED_BY)
+        ):
             found[row["instance_id"]] = row["judgements"]
     return found
 
 
-def _write(plan: Plan, ledger: Ledger, before: frozenset[str], graders: Graders | None) -> RunReport:
+def _plain(value: Json) -> Json:
+    """A value as it compares: records in any order of their fields."""
+    return [dict(one) for one in value] if isinstance(value, list) else value
+
+
+def _write(plan: Plan, ledger: Ledger, before: frozenset[str], graders: Graders, *, fresh: bool) -> RunReport:
     """Outcomes and the record of the run; other tasks, and other instances asked the same way, stay in them."""
     mode = plan.options.mode.value
     rows = [
@@ -120,9 +160,13 @@ def _write(plan: Plan, ledger: Ledger, before: frozenset[str], graders: Graders 
         for requests in plan.requests.values()
         for request in requests
     ]
-    judges = judge_answers(plan, rows, graders or Graders(()), _judgements(plan, ledger))
+    judges: dict[str, dict[str, Json]] = {}
+    if ledger.stopped != INTERRUPTED:
+        left = None if ledger.cost_limit is None else ledger.cost_limit - _spent(ledger, before)
+        known = {} if fresh else _judgements(plan, rows)
+        judges = judge_answers(plan, rows, graders, known, fresh=fresh, cost_limit=left)
     parameters = _parameters(plan)
-    earlier = _earlier(plan, parameters)
+    earlier = _earlier(plan, parameters, fresh=fresh)
     ids = {row["instance_id"] for row in rows}
     rows += [row for row in earlier if row["instance_id"] not in ids]
     rows.sort(key=lambda row: (TASKS.index(row["task"]), row["instance_id"]))
@@ -157,6 +201,11 @@ def _write(plan: Plan, ledger: Ledger, before: frozenset[str], graders: Graders 
     return _report(plan, ledger, before, rows, counts, judges)
 
 
+def _spent(ledger: Ledger, before: frozenset[str]) -> float:
+    """Money that the answers of this run took."""
+    return sum(exchange.cost or 0.0 for name, exchange in ledger.exchanges.items() if name not in before)
+
+
 def _parameters(plan: Plan) -> dict[str, Json]:
     """What must be equal for outcomes of two runs to stand in one table.
 
@@ -178,14 +227,35 @@ def _record(plan: Plan) -> dict[str, Any]:
     return found
 
 
-def _earlier(plan: Plan, parameters: Mapping[str, Json]) -> list[dict[str, Any]]:
-    """Outcomes of earlier runs that still stand: of other tasks, and of the same tasks under the same parameters."""
-    known = _record(plan).get("tasks", {})
+def _earlier(plan: Plan, parameters: Mapping[str, Json], *, fresh: bool) -> list[dict[str, Any]]:
+    """Outcomes of earlier runs that still stand: of other tasks, and of the same tasks asked the same way.
+
+    The same way is under the same parameters and in the same words. Nothing stands of a task that is asked afresh.
+    """
+    record = _record(plan)
+    known, rubrics = record.get("tasks", {}), record.get("rubrics", {})
     path = plan.folder / "outcomes.parquet"
     if not known or not path.exists():
         return []
-    stands = {task for task, one in known.items() if task not in plan.requests or one["parameters"] == parameters}
-    return [row for row in read_rows(path) if row["task"] in stands]
+    stands = {
+        task
+        for task, one in known.items()
+        if task not in plan.requests or (not fresh and one["parameters"] == parameters)
+    }
+    words: dict[tuple[str, str], set[str]] = {}
+    for task, requests in plan.requests.items():
+        for request in requests:
+            words.setdefault((task, request.instance["scenario"]), set()).add(request.prompt.digest)
+    rows = []
+    for row in read_rows(path):
+        if row["task"] not in stands:
+            continue
+        if row["prompt_digest"] not in words.get((row["task"], row["scenario"]), {row["prompt_digest"]}):
+            continue
+        if row["judgements"] and rubrics.get(row["task"]) != rubric_digest(row["task"]):
+            row["judgements"] = None  # by another rubric than the one that the record names
+        rows.append(row)
+    return rows
 
 
 def _counts(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:

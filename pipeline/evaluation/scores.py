@@ -18,12 +18,13 @@ from pipeline.evaluation.bertscore import BertScorer
 from pipeline.evaluation.intervals import bootstrap, holm, sign_flip
 from pipeline.evaluation.judge import JUDGED, rubric_digest
 from pipeline.evaluation.metrics import Metric, confusion, coverage, labels_of, metrics, outcome_rows, slices
+from pipeline.keys import id_of
 from pipeline.provenance import package_versions
 from pipeline.schemas import read_table
 from pipeline.store import Json, digest_file, digest_json, read_json, write_json
 from pipeline.tasks import TASK_BUILDERS
 
-__all__ = ["HEADLINE", "Run", "compare", "leaderboard", "read_runs", "score", "score_run", "setting_of"]
+__all__ = ["HEADLINE", "Run", "compare", "leaderboard", "read_runs", "score", "score_run", "setting_of", "unfinished"]
 
 HEADLINE: Mapping[str, str] = {
     "itp": "f1",
@@ -35,7 +36,7 @@ HEADLINE: Mapping[str, str] = {
 }
 """Task to the metric by which models are compared and drawn."""
 
-_VERSION = 1
+_VERSION = 2
 """Raised when the same outcomes give other scores."""
 _PACKAGES = ("krippendorff", "numpy", "rescue-bench", "safetensors", "scikit-learn", "tokenizers")
 
@@ -60,22 +61,34 @@ class Run:
 
 
 def read_runs(folder: Path) -> list[Run]:
-    """Every run under ``evaluation``, in order of model and mode.
+    """Every run under ``evaluation``, in order of model and mode, without those that are `unfinished`.
 
     Raises:
-        InputError: If a run's record is missing, or was written for other outcomes.
+        InputError: If a run's record was written for other outcomes.
     """
     found = []
     for outcomes in sorted(folder.glob("*/*/outcomes.parquet")):
-        try:
-            record = read_json(outcomes.with_name("run.json"))
-        except (FileNotFoundError, ValueError) as error:
-            msg = f"the run {outcomes.parent.parent.name}, {outcomes.parent.name}, has no record"
-            raise InputError(msg, file="run.json", hint="run `rescue eval` again") from error
+        record = _record(outcomes)
+        if record is None:
+            continue
         if record["outcomes_sha256"] != digest_file(outcomes):
             msg = f"the record of {record['model']}, {record['mode']}, is of other outcomes"
             raise InputError(msg, file="run.json", hint="run `rescue eval` again; it asks only what is missing")
         found.append(Run(outcomes.parent, record, outcome_rows(read_table(outcomes))))
+    return found
+
+
+def unfinished(folder: Path) -> list[str]:
+    """Model and mode of the runs without a record: they ended before it was written."""
+    paths = sorted(folder.glob("*/*/outcomes.parquet"))
+    return [f"{id_of(path.parent.parent.name)}, {path.parent.name}" for path in paths if _record(path) is None]
+
+
+def _record(outcomes: Path) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = read_json(outcomes.with_name("run.json"))
+    except (FileNotFoundError, ValueError):
+        return None
     return found
 
 
@@ -104,6 +117,7 @@ def score(run: Run, scorer: BertScorer | None = None, *, draws: int = 10_000, se
         cut = slices(rows)
         tasks[task] = {
             "setting": setting_of(run, task),
+            "asked": digest_json(sorted(row["instance_id"] for row in rows)),
             "coverage": asdict(coverage(rows)),
             "reasons": dict(sorted(Counter(row["reason"] for row in rows if row["reason"]).items())),
             "steps": dict(sorted(Counter(row["parse_step"] for row in rows if row["parse_step"]).items())),
@@ -194,6 +208,8 @@ def compare(runs: Sequence[Run], *, draws: int = 10_000, seed: int = 0) -> list[
         for one, other in combinations(runs, 2):
             if not (one.of(task) and other.of(task)) or setting_of(one, task) != setting_of(other, task):
                 continue
+            if name == "judge" and _judges(one, task) != _judges(other, task):
+                continue  # two judges are two scales
             shared = {row["instance_id"] for row in one.of(task)} & {row["instance_id"] for row in other.of(task)}
             pair = [[row for row in run.of(task) if row["instance_id"] in shared] for run in (one, other)]
             first, second = (_named(metrics(rows), name) for rows in pair)
@@ -209,6 +225,10 @@ def compare(runs: Sequence[Run], *, draws: int = 10_000, seed: int = 0) -> list[
         for test, corrected in zip(tests, holm([test["p"] for test in tests]), strict=True):
             test["p_holm"] = corrected
     return [test for tests in by_setting.values() for test in tests]
+
+
+def _judges(run: Run, task: str) -> frozenset[str]:
+    return frozenset(one["judge"] for row in run.of(task) for one in row["judgements"] or ())
 
 
 def _named(found: Sequence[Metric], name: str) -> Metric | None:

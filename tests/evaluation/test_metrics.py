@@ -127,6 +127,14 @@ def test_emotions_and_viewpoints_worked_by_hand() -> None:
     assert values([row | {"judgements": None} for row in views]) == {}
 
 
+def test_an_answer_that_one_of_two_judges_missed_has_no_score() -> None:
+    kind, strict = judgement(5, "judge/kind"), judgement(1, "judge/strict")
+    same = {"gold_label": "sad", "gold_intensity": 5.0, "answer_emotion": "low", "answer_intensity": 5.0}
+    rows = [outcome("er", 0, **same, judgements=[kind, strict]), outcome("er", 1, **same, judgements=[kind])]
+    (judge,) = [metric for metric in metrics(rows) if metric.name == "judge"]
+    assert (judge.value, judge.missing) == (3.0, 1)
+
+
 def test_coverage_sums_match() -> None:
     rows = [row for row in outcomes(3) if row["task"] == "er"]
     rows[0] |= {"status": "failed", "judgements": None}

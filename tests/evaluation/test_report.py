@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from pipeline.evaluation.outcomes import OUTCOMES
 from pipeline.evaluation.published import COLUMNS, TABLE
 from pipeline.evaluation.report import write_report
 from pipeline.evaluation.scores import compare, read_runs, score
-from pipeline.schemas import write_table
+from pipeline.schemas import read_rows, table_of, write_table
 from pipeline.store import digest_file, write_json
 from tests.evaluation.made import outcomes, table
 
@@ -167,13 +168,10 @@ def test_examples_only_on_request(evaluation: Path, tmp_path: Path) -> None:
     assert verdicts == ["right", "right", "wrong", "wrong"] * 2
 
 
-def test_broken_and_missing_runs_are_refused(evaluation: Path, tmp_path: Path) -> None:
+def test_broken_runs_are_refused_and_so_is_a_report_on_none(evaluation: Path, tmp_path: Path) -> None:
     record = next(evaluation.glob("*/*/run.json"))
     record.write_text(record.read_text("utf-8").replace('"outcomes_sha256": "', '"outcomes_sha256": "0'), "utf-8")
     with pytest.raises(InputError, match="other outcomes"):
-        write_report(evaluation, tmp_path)
-    record.unlink()
-    with pytest.raises(InputError, match="no record"):
         write_report(evaluation, tmp_path)
     with pytest.raises(InputError, match="no run"):
         write_report(tmp_path / "nothing", tmp_path)
@@ -183,11 +181,39 @@ def test_the_commands(evaluation: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["report", "--data", str(evaluation.parent), "--json"])
     assert done.exit_code == 0, done.output
     assert (evaluation / "report.html").is_file()
-    row = next(row for row in read_runs(evaluation)[1].rows if row["judgements"])
+    rated = read_runs(evaluation)[1]
+    row = next(row for row in rated.rows if row["judgements"])
     ratings = tmp_path / "ratings.csv"
     ratings.write_text(f"instance_id,rater,score\n{row['instance_id']},p,3\n")
-    done = CliRunner().invoke(app, ["agreement", str(ratings), "--data", str(evaluation.parent), "--json"])
+    arguments = ["agreement", str(ratings), "--data", str(evaluation.parent), "--model", rated.model, "--json"]
+    done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     found = json.loads(done.output)["agreement"]
     assert {one["judge"] for one in found} == {"judge/a"}
     assert found[-1]["instances"] == 1
+
+
+def test_a_run_without_a_record_is_left_out_and_said(evaluation: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "evaluation"
+    shutil.copytree(evaluation, folder)
+    gone = next(folder.glob("*/*/run.json"))
+    gone.unlink()
+    runs = len(read_runs(evaluation))
+    files = write_report(folder, folder)
+    assert len(read_runs(folder)) == runs - 1
+    for file in files.values():
+        assert "Left out, since they have no record" in file.read_text("utf-8")
+
+
+def test_models_with_other_instances_are_not_ranked(evaluation: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "evaluation"
+    shutil.copytree(evaluation, folder)
+    first = read_runs(folder)[0]
+    kept = [row for row in read_rows(first.folder / "outcomes.parquet") if row["task"] != "rpp" or row["row_index"] % 2]
+    write_table(first.folder / "outcomes.parquet", table_of(kept, OUTCOMES), OUTCOMES)
+    record = {**first.record, "outcomes_sha256": digest_file(first.folder / "outcomes.parquet")}
+    write_json(first.folder / "run.json", record)
+    page = write_report(folder, folder)["html"].read_text("utf-8")
+    warning = re.search(r"not asked the same instances, or not judged by the same judges, in ([A-Z, ]+):", page)
+    assert warning is not None
+    assert "RPP" in warning[1]
