@@ -278,16 +278,21 @@ def _check_attempts(connection: Connection, folded: str, address: str) -> None:
             raise Refused(429, "too_many_attempts", "too many failed sign-ins", hint=hint, retry_after=wait)
 
 
-def change_password(connection: Connection, user: User, current: str, new: str) -> None:
-    """Take a new password; every session of the person ends.
+def change_password(database: Database, user: User, current: str, new: str, address: str) -> None:
+    """Take a new password; every session of the person ends. Guessing the current one is limited as signing in is.
 
     Raises:
-        Refused: If the current one is wrong.
+        Refused: If the current one is wrong, or there were too many failures.
         UsageError: If the new one will not do.
     """
-    row = connection.execute(select(users.c.password_hash).where(users.c.id == user.id)).one()
+    folded = user.name.casefold()
+    with database.writing() as connection:
+        _check_attempts(connection, folded, address)
+        connection.execute(insert(attempts).values(name=folded, address=address, at=text_of()))
+        known = connection.execute(select(users.c.password_hash).where(users.c.id == user.id)).scalar_one()
+    # Both hashes are slow by intention: nobody's save waits for them.
     try:
-        _hasher().verify(row.password_hash, current)
+        _hasher().verify(known, current)
     except VerificationError:
         raise Refused(401, "wrong_credentials", "the current password is wrong", hint="type it again") from None
     _check(new)
@@ -295,8 +300,12 @@ def change_password(connection: Connection, user: User, current: str, new: str) 
         msg = "the new password is the old one"
         raise UsageError(msg, hint="take another")
     values = {"password_hash": _hasher().hash(new), "must_change_password": False}
-    connection.execute(update(users).where(users.c.id == user.id).values(**values))
-    connection.execute(delete(sessions).where(sessions.c.user_id == user.id))
+    with database.writing() as connection:
+        unchanged = (users.c.id == user.id) & (users.c.password_hash == known)
+        if not connection.execute(update(users).where(unchanged).values(**values)).rowcount:
+            raise Refused(409, "exists", "the password was changed meanwhile", hint="sign in again")
+        connection.execute(delete(sessions).where(sessions.c.user_id == user.id))
+        connection.execute(delete(attempts).where(attempts.c.name == folded, attempts.c.address == address))
 
 
 def _digest(token: str) -> str:

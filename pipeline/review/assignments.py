@@ -13,7 +13,7 @@ from sqlalchemy import Connection, func, insert, select, update
 from pipeline.review.accounts import Role, User
 from pipeline.review.entries import VERIFIED
 from pipeline.review.errors import NotFound, Refused
-from pipeline.review.tables import assignments, moment, rows, users
+from pipeline.review.tables import assignments, moment, raters, rating_items, rows, users
 from pipeline.store import Json
 
 __all__ = [
@@ -158,7 +158,13 @@ def assign(connection: Connection, conversation_id: str, user: User, task: Task,
     if any(not row.withdrawn for row in found):
         hint = "withdraw that assignment first"
         raise Refused(409, "exists", f"{user.name} has a task on this conversation already", hint=hint)
-    seen = any(row.task != Task.INDEPENDENT.value for row in found)
+    rated = (
+        select(rating_items.c.id)
+        .join(raters, raters.c.batch_id == rating_items.c.batch_id)
+        .where(raters.c.user_id == user.id, rating_items.c.conversation_id == conversation_id)
+    )
+    # Who rates answers on a conversation is shown its gold.
+    seen = any(row.task != Task.INDEPENDENT.value for row in found) or connection.execute(rated).first() is not None
     if task is Task.INDEPENDENT and seen:
         hint = "give the conversation to somebody else"
         raise Refused(409, "exists", f"{user.name} may have seen the answers of others on it", hint=hint)

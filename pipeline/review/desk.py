@@ -149,15 +149,13 @@ class Desk:
             "notes": notes,
         }
 
-    def media(self, user: User, assignment_id: str, *, first: bool) -> Playable:
-        """The file to play. ``first``: it is asked for from its beginning, which the audit log notes."""
+    def media(self, user: User, assignment_id: str) -> Playable:
+        """The file to play."""
         work = self._work(user, assignment_id)
         found = playable(work.workspace)
         if found is None:
             raise NotFound
-        if first:
-            with self._database.writing() as connection:
-                trail.note(connection, user, "play", conversation=work.conversation.id)
+        trail.note_visit(self._database, user, "play", work.conversation.id)
         return found
 
     def waveform(self, user: User, assignment_id: str) -> Path:
@@ -170,6 +168,8 @@ class Desk:
     def since(self, user: User, assignment_id: str, version: int) -> dict[str, Json]:
         """What changed after a version, for a second window."""
         work, layer = self._current(user, assignment_id)
+        if version == 0:  # that is everything
+            trail.note_visit(self._database, user, "open", work.conversation.id)
         with self._database.reading() as connection:
             touched = rows_since(connection, work.assignment, version)
         known = [row_id for row_id in touched if row_id in layer.entries]
@@ -200,7 +200,10 @@ class Desk:
     def whole_history(self, user: User, assignment_id: str, *, limit: int, before: int | None) -> list[dict[str, Json]]:
         """The changes of a layer, newest first."""
         with self._database.reading() as connection:
-            return history(connection, own(connection, user, assignment_id), limit=limit, before=before)
+            found = own(connection, user, assignment_id)
+        trail.note_visit(self._database, user, "history", found.conversation_id)
+        with self._database.reading() as connection:
+            return history(connection, found, limit=limit, before=before)
 
     # --- changing
 
@@ -285,6 +288,7 @@ class Desk:
         work = self._work(user, assignment_id)
         if work.assignment.task is not Task.ADJUDICATE:
             raise NotFound
+        trail.note_visit(self._database, user, "compare", work.conversation.id)
         with self._database.reading() as connection:
             return versions_json(connection, work.workspace, own(connection, user, assignment_id))
 

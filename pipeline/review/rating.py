@@ -24,10 +24,10 @@ from pipeline.evaluation.outcomes import Status
 from pipeline.keys import key_of
 from pipeline.review import trail
 from pipeline.review.accounts import User, find_user
-from pipeline.review.assignments import Task, of_user
+from pipeline.review.assignments import Task
 from pipeline.review.database import Database
 from pipeline.review.errors import Invalid, NotFound
-from pipeline.review.tables import batches, moment, raters, rating_items, ratings, users
+from pipeline.review.tables import assignments, batches, moment, raters, rating_items, ratings, users
 from pipeline.settings import Settings
 from pipeline.store import Json, write_text
 
@@ -273,7 +273,10 @@ def _own(connection: Connection, user: User, batch_id: str) -> Any:
 
 def _items(connection: Connection, batch_id: str, user: User) -> list[Any]:
     """The answers that a person may see: not on a conversation that they annotate, since the gold is somebody's."""
-    hidden = {one.conversation_id for one in of_user(connection, user) if one.task is Task.INDEPENDENT}
+    theirs = select(assignments.c.conversation_id).where(
+        assignments.c.user_id == user.id, assignments.c.task == Task.INDEPENDENT.value
+    )
+    hidden = set(connection.execute(theirs).scalars())  # withdrawn ones too: they may come back
     found = select(rating_items).where(rating_items.c.batch_id == batch_id).order_by(rating_items.c.id)
     return [row for row in connection.execute(found) if row.conversation_id not in hidden]
 

@@ -60,8 +60,9 @@ def serve(settings: Settings, database: Database, opened: socket.socket, host: s
         log_level="warning",
         access_log=False,  # addresses say who works on what; the audit log is the place for that
         server_header=False,
-        proxy_headers=True,
-        forwarded_allow_ips="127.0.0.1",
+        # Whoever reaches loopback could name any address: it is believed only where a proxy is said to stand in front.
+        proxy_headers=bool(settings.review.host_names),
+        forwarded_allow_ips=["127.0.0.1", "::1"],
         timeout_graceful_shutdown=5,
     )
     uvicorn.Server(config).run(sockets=[opened])

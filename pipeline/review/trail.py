@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from sqlalchemy import Connection, insert, select
 
 from pipeline.review.accounts import User
+from pipeline.review.database import Database
 from pipeline.review.tables import audit, moment
 from pipeline.store import Json
 
-__all__ = ["entries", "note"]
+__all__ = ["entries", "note", "note_visit"]
+
+_VISIT = timedelta(minutes=10)
+"""Within this time one entry stands for all requests of one kind."""
 
 
 def note(
@@ -30,6 +36,25 @@ def note(
             detail=detail,
         )
     )
+
+
+def note_visit(database: Database, user: User, action: str, conversation: str) -> None:
+    """Add an entry unless there is one of the last minutes: what a browser asks for in many requests is one visit.
+
+    It goes by what is known, not by the form of the request, so that no form of asking leaves no entry.
+    """
+    since = moment(datetime.now(UTC) - _VISIT)
+    lately = select(audit.c.id).where(
+        audit.c.user_id == user.id,
+        audit.c.action == action,
+        audit.c.conversation_id == conversation,
+        audit.c.at >= since,
+    )
+    with database.reading() as connection:
+        if connection.execute(lately.limit(1)).first() is not None:
+            return
+    with database.writing() as connection:
+        note(connection, user, action, conversation=conversation)
 
 
 def entries(connection: Connection, *, limit: int, before: int | None) -> list[dict[str, Json]]:

@@ -6,10 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import insert, select
 
 from pipeline.dataset.build import build_dataset
 from pipeline.evaluation.agreement import agreement, read_ratings
 from pipeline.evaluation.outcomes import OUTCOMES
+from pipeline.review.assignments import Source, Task, assign
+from pipeline.review.errors import Refused
+from pipeline.review.tables import assignments, moment, rating_items
 from pipeline.schemas import read_rows, write_table
 from pipeline.store import digest_file, write_json
 from tests.dataset.made import project as dataset_project
@@ -143,3 +147,31 @@ def test_a_batch_is_only_there_for_its_raters(rated: House) -> None:
     overview = rated.browser("boss").get("/api/batches")
     assert [one["run"] for one in overview["runs"]] == ["maker/one dialogue", "maker/two dialogue"]
     assert overview["batches"][0]["raters"] == [{"user_id": rated.users["ann"].id, "name": "ann", "rated": 0}]
+
+
+def test_who_rates_answers_on_a_conversation_cannot_annotate_it(rated: House) -> None:
+    _batch(rated, "ann")
+    conversation = _instances(rated.project.settings.benchmark_dir, "er")[0]["conversation_id"]
+    with rated.database.writing() as connection:
+        items = connection.execute(select(rating_items.c.conversation_id)).scalars().all()
+        assert conversation in items
+        with pytest.raises(Refused, match="may have seen"):
+            assign(connection, conversation, rated.users["ann"], Task.INDEPENDENT, Source.AUTO)
+        assign(connection, conversation, rated.users["bob"], Task.INDEPENDENT, Source.AUTO)
+
+
+def test_a_withdrawn_annotator_still_sees_no_gold(rated: House) -> None:
+    batch = _batch(rated, "ann")
+    ann = rated.browser("ann")
+    before = len(ann.get(f"/api/ratings/{batch}")["items"])
+    with rated.database.writing() as connection:
+        items = connection.execute(select(rating_items)).all()
+        first = items[0].conversation_id
+        connection.execute(
+            insert(assignments).values(
+                id="a", conversation_id=first, user_id=rated.users["ann"].id, task="independent", source="auto",
+                seeded=False, done=False, withdrawn=True, version=0, assigned_at=moment(), changed_at=moment(),
+            )
+        )  # fmt: skip
+    hidden = sum(row.conversation_id == first for row in items)
+    assert len(ann.get(f"/api/ratings/{batch}")["items"]) == before - hidden

@@ -432,6 +432,38 @@ def test_the_audit_log_says_who_opened_what(peopled: House) -> None:
     assert older == entries[1:2]
 
 
+@pytest.mark.parametrize(
+    "asked", ["bytes=0-", "bytes=1-", "bytes=-99999999", "Bytes=0-", "bytes= 0-", "bytes=00-", "bytes=1-,0-0"]
+)
+def test_a_recording_leaves_an_entry_however_it_is_asked_for(peopled: House, asked: str) -> None:
+    person, boss = peopled.browser("annotator"), peopled.browser("administrator")
+    mine = _own_assignment(person)
+    for _ in range(3):
+        person.ask("GET", f"/api/assignments/{mine}/media", range=asked)
+    entries = boss.get("/api/audit?limit=1000")["entries"]
+    assert [(one["user"], one["action"]) for one in entries if one["action"] == "play"] == [("annotator", "play")]
+
+
+def test_reading_what_is_saved_leaves_an_entry_too(peopled: House) -> None:
+    person, boss = peopled.browser("annotator"), peopled.browser("administrator")
+    mine = _own_assignment(person)
+    person.get(f"/api/assignments/{mine}")
+    person.get(f"/api/assignments/{mine}/history")
+    person.ask("DELETE", "/api/session")
+    seen = {(one["user"], one["action"]) for one in boss.get("/api/audit?limit=1000")["entries"]}
+    assert {("annotator", "open"), ("annotator", "history"), ("annotator", "sign_out")} <= seen
+
+
+def test_the_current_password_cannot_be_guessed_without_end(peopled: House) -> None:
+    person, boss = peopled.browser("annotator"), peopled.browser("administrator")
+    body = {"current": "not this one", "new": "a password that is long"}
+    codes = [person.ask("POST", "/api/session/password", body).status_code for _ in range(8)]
+    assert codes[0] == 401
+    assert codes[-1] == 429
+    entries = boss.get("/api/audit?limit=1000")["entries"]
+    assert ("annotator", "change_password_failed") in {(one["user"], one["action"]) for one in entries}
+
+
 def test_the_last_administrator_stays(house: House) -> None:
     house.add("boss", "administrator")
     boss = house.browser("boss")

@@ -216,7 +216,8 @@ class XlsxFormat(_Table):
         fixed = dt.datetime(1980, 1, 1)  # noqa: DTZ001 - a workbook has no time zone
         book.properties.created = book.properties.modified = fixed
         written = io.BytesIO()
-        book.save(written)
+        # not `book.save`, which puts the time of writing into the workbook
+        load("openpyxl.writer.excel", "formats").ExcelWriter(book, zipfile.ZipFile(written, "w")).save()
         return _repack(written.getvalue())
 
 

@@ -69,6 +69,7 @@ def leave(request: Request, response: Response, caller: SignedIn) -> None:
     assert caller.token is not None
     with request.app.state.database.writing() as connection:
         sign_out(connection, caller.token)
+        trail.note(connection, caller.user, "sign_out")
     response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
 
 
@@ -76,8 +77,14 @@ def leave(request: Request, response: Response, caller: SignedIn) -> None:
 def password(request: Request, response: Response, body: NewPassword, caller: SignedIn) -> Json:
     """Take a new password."""
     assert caller.user is not None
+    address = request.client.host if request.client else "unknown"
+    try:
+        change_password(request.app.state.database, caller.user, body.current, body.new, address)
+    except Refused:
+        with request.app.state.database.writing() as connection:
+            trail.note(connection, caller.user, "change_password_failed")
+        raise
     with request.app.state.database.writing() as connection:
-        change_password(connection, caller.user, body.current, body.new)
         user = find_user(connection, caller.user.id)
         token = open_session(connection, user)
         trail.note(connection, user, "change_password")
