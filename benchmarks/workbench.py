@@ -18,12 +18,13 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter, process_time
 
 from benchmarks.pieces import write_pieces
 from pipeline.store import Json
+from pipeline.workers.run import Built
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 STEPS = {
@@ -88,19 +89,25 @@ def dagster(spans: Sequence[tuple[str, str]], expected_bad: Sequence[str], names
     """Runs over ranges of conversations, as the UI starts them; what they left is checked against what is expected."""
     import dagster as dg
 
-    from assets.definitions import defs
     from assets.partitions import CONVERSATIONS, register
     from assets.resources import Project
     from pipeline.workers import run as building
 
     inside = Clock()
-    build = building.build_conversation
+    build = building.build_conversations
 
-    def timed(*arguments: Json, **named: Json) -> Json:
-        with inside:
-            return build(*arguments, **named)
+    def timed(*arguments: Json, **named: Json) -> Iterator[Built]:
+        conversations = build(*arguments, **named)
+        while True:
+            with inside:
+                built = next(conversations, None)
+            if built is None:
+                return
+            yield built
 
-    building.build_conversation = timed
+    building.build_conversations = timed
+    from assets.definitions import defs  # takes the function above
+
     project = Project()
     keys = [dg.AssetKey(station.name) for station in project.line]
     job = defs.resolve_implicit_global_asset_job_def().get_subset(asset_selection=set(keys))

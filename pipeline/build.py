@@ -21,6 +21,7 @@ from pipeline.vision.stations import CuesStation
 
 __all__ = [
     "ANNOTATION_STATIONS",
+    "DECODING_STATIONS",
     "Found",
     "Progress",
     "build_conversation",
@@ -33,6 +34,9 @@ __all__ = [
 
 ANNOTATION_STATIONS = ("annotations", "rows")
 """The stations that need no media and no model."""
+
+DECODING_STATIONS = ("source", "audio")
+"""The first stations: they read the recording and need no model."""
 
 Progress = Callable[[str, str], None]
 """Called with conversation id and station name before a station starts."""

@@ -10,8 +10,10 @@ import math
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +26,7 @@ from pipeline.settings import MediaSettings
 from pipeline.store import Json, atomic_path
 from pipeline.times import Interval, Seconds
 
-__all__ = ["SAMPLE_RATE", "AudioReport", "extract_audio", "read_audio"]
+__all__ = ["SAMPLE_RATE", "AudioReport", "extract_audio", "read_audio", "stored_samples"]
 
 SAMPLE_RATE = 16_000
 """Hz; what every speech model here expects."""
@@ -112,20 +114,36 @@ def read_audio(source: Path, interval: Interval | None = None) -> Samples:
     Raises:
         InputError: If the file is missing, torn, or not 16 kHz mono.
     """
+    with _open(source) as opened:
+        if interval is None:
+            samples: Samples = opened.read(dtype="float32")
+            return samples
+        first = min(opened.frames, max(0, round(interval.start * SAMPLE_RATE)))
+        last = min(opened.frames, max(first, round(interval.end * SAMPLE_RATE)))
+        opened.seek(first)
+        part: Samples = opened.read(last - first, dtype="float32")
+        return part
+
+
+def stored_samples(source: Path) -> int:
+    """How many samples an extracted audio file holds.
+
+    Raises:
+        InputError: If the file is missing, torn, or not 16 kHz mono.
+    """
+    with _open(source) as opened:
+        return int(opened.frames)
+
+
+@contextmanager
+def _open(source: Path) -> Iterator[Any]:
     soundfile = load("soundfile", "speech")
     try:
         with soundfile.SoundFile(source) as opened:
             if (opened.samplerate, opened.channels) != (SAMPLE_RATE, 1):
                 msg = f"expected 16 kHz mono, found {opened.samplerate} Hz with {opened.channels} channels"
                 raise InputError(msg, file=source, hint="run `rescue build --force`")
-            if interval is None:
-                samples: Samples = opened.read(dtype="float32")
-                return samples
-            first = min(opened.frames, max(0, round(interval.start * SAMPLE_RATE)))
-            last = min(opened.frames, max(first, round(interval.end * SAMPLE_RATE)))
-            opened.seek(first)
-            part: Samples = opened.read(last - first, dtype="float32")
-            return part
+            yield opened
     except soundfile.LibsndfileError as error:
         msg = f"the audio cannot be read: {error.error_string}"
         raise InputError(msg, file=source, hint="delete it and run `rescue build`") from error
@@ -224,9 +242,12 @@ class _Decoder:
     def blocks(self) -> Iterator[Samples]:
         """Blocks of shape (samples, channels); afterwards ``messages`` holds the decoder's complaints."""
         frame = 4 * self._channels
-        # A pipe of complaints that nobody reads could block the decoder, so they go to a file.
+        # A pipe of complaints that nobody reads could block the decoder, so they go to a file. It has a session of its
+        # own: what Ctrl-C ends early would look like sound that is cut off.
         with tempfile.TemporaryFile() as complaints:
-            with subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=complaints) as process:
+            with subprocess.Popen(
+                self._command, stdout=subprocess.PIPE, stderr=complaints, start_new_session=True
+            ) as process:
                 if process.stdout is None:
                     msg = "ffmpeg gives no output"
                     raise RuntimeError(msg)

@@ -163,7 +163,9 @@ def scan_packets(path: Path, info: MediaInfo, *, hole: Seconds = 0.1) -> Mapping
     wanted = {stream.index for stream in info.audio} | ({info.video.index} if info.video else set())
     # Pictures are stored out of order and may stand for as long as they like: only sound can have holes.
     times = {index: _Packets(math.inf if info.video and index == info.video.index else hole) for index in wanted}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace") as run:
+    # A session of its own: what Ctrl-C ends early would look like a file that is cut off.
+    apart: dict[str, Any] = {"start_new_session": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, errors="replace", **apart) as run:
         for line in run.stdout or ():
             values = dict(part.partition("=")[::2] for part in line.strip().split("|"))
             if (index := int(values.get("stream_index", -1))) in times:

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any, TypeAlias
 
-from numpy.typing import NDArray
-
+from pipeline.speech.sound import Sound
 from pipeline.speech.voice import SAMPLE_RATE
 from pipeline.speech.words import RawWord
 from pipeline.times import Interval
@@ -44,17 +43,17 @@ class Aligner:
     """Column of the CTC blank."""
 
 
-def align(aligner: Aligner, words: Sequence[RawWord], audio: NDArray[Any]) -> list[RawWord]:
+def align(aligner: Aligner, words: Sequence[RawWord], sound: Sound) -> list[RawWord]:
     """The same words with times from alignment, segment by segment.
 
     Args:
         aligner: The model.
         words: With the recogniser's times, in order; they say where each segment lies.
-        audio: Mono float32 at 16 kHz.
+        sound: Mono float32 at 16 kHz.
     """
     aligned: list[RawWord] = []
     for _, group in groupby(words, key=lambda word: word.segment):
-        aligned.extend(_align_segment(aligner, list(group), audio))
+        aligned.extend(_align_segment(aligner, list(group), sound))
     return aligned
 
 
@@ -80,15 +79,15 @@ def letter_spans(emission: Tensor, letters: Sequence[int], blank: int) -> list[t
     return [(span.start, span.end) for span in spans]
 
 
-def _align_segment(aligner: Aligner, words: list[RawWord], audio: NDArray[Any]) -> list[RawWord]:
+def _align_segment(aligner: Aligner, words: list[RawWord], whole: Sound) -> list[RawWord]:
     import torch
 
-    span = _span(words, len(audio) / SAMPLE_RATE)
+    span = _span(words, len(whole) / SAMPLE_RATE)
     spelled = [
         [aligner.alphabet[letter] for letter in word.text.lower() if letter in aligner.alphabet] for word in words
     ]
     letters = [letter for word in spelled for letter in word]
-    sound = audio[int(span.start * SAMPLE_RATE) : int(span.end * SAMPLE_RATE)] if span else audio[:0]
+    sound = whole[int(span.start * SAMPLE_RATE) : int(span.end * SAMPLE_RATE)] if span else whole[:0]
     spans = None
     if span is not None and letters and len(sound) >= _SHORTEST:
         emission = aligner.emit(torch.from_numpy(sound)[None])

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from numpy.typing import NDArray
-
 from pipeline.conversation import SpeakerBounds
 from pipeline.speech.nist import SpeakerTurn
-from pipeline.speech.voice import SAMPLE_RATE, find_voice
+from pipeline.speech.sound import Sound, find_voice
+from pipeline.speech.voice import SAMPLE_RATE
 from pipeline.store import Json, digest_json
 from pipeline.times import round_time
 
 __all__ = [
+    "SOUND",
     "VOICE",
     "Diarization",
     "bound_arguments",
@@ -29,6 +29,8 @@ UNLIKE_PARTICIPANTS = "speakers_unlike_participants"
 """The number of speakers differs from the participant list; a participant may be silent, or two voices were joined."""
 
 
+SOUND = "sound"
+"""Key under which a pipeline that says ``reads_sound`` gets the recording."""
 VOICE = "voice"
 """Key under which the pipeline is told where there is voice; pipelines that do not know it pass it over."""
 
@@ -96,28 +98,32 @@ def bound_arguments(bounds: SpeakerBounds | None) -> dict[str, int]:
     return {"min_speakers": bounds.min, "max_speakers": bounds.max}
 
 
-def diarize(pipeline: Any, audio: NDArray[Any], bounds: SpeakerBounds | None) -> Diarization:
+def diarize(pipeline: Any, sound: Sound, bounds: SpeakerBounds | None) -> Diarization:
     """Diarize one recording. A recording without speech has no speakers.
 
     Args:
         pipeline: A pyannote diarization pipeline.
-        audio: Mono float32 at 16 kHz.
+        sound: The recording. Only the embedded pipeline reads it piece by piece; others need it whole in memory.
         bounds: How many people may speak, if known.
     """
     import torch
 
     arguments = bound_arguments(bounds)
-    if not len(audio):
+    if not len(sound):
         return Diarization((), {}, arguments)
     torch.manual_seed(0)
-    file = {"waveform": torch.from_numpy(audio)[None], "sample_rate": SAMPLE_RATE, "uri": "audio"}
+    file: dict[str, Any] = {"uri": "audio", "sample_rate": SAMPLE_RATE}
+    if getattr(pipeline, "reads_sound", False):
+        file[SOUND] = sound
+    else:
+        file["waveform"] = torch.from_numpy(sound[:])[None]
     with warnings.catch_warnings():
         # pyannote warns of a speaker count outside the bounds; here that becomes a flag in the result.
         warnings.simplefilter("ignore", UserWarning)
-        output = pipeline({**file, VOICE: find_voice(audio)}, **arguments)
+        output = pipeline({**file, VOICE: find_voice(sound)}, **arguments)
     annotation = getattr(output, "speaker_diarization", output)
     found = sorted(
-        SpeakerTurn(round_time(max(0.0, part.start)), round_time(min(part.end, len(audio) / SAMPLE_RATE)), str(label))
+        SpeakerTurn(round_time(max(0.0, part.start)), round_time(min(part.end, len(sound) / SAMPLE_RATE)), str(label))
         for part, _, label in annotation.itertracks(yield_label=True)
     )
     turns = [turn for turn in found if turn.end > turn.start]

@@ -18,11 +18,14 @@ from numpy.typing import NDArray
 from pyannote.audio.pipelines import SpeakerDiarization
 from pyannote.audio.pipelines.clustering import AgglomerativeClustering
 from pyannote.core import SlidingWindow, SlidingWindowFeature
+from torch import Tensor
 from torch.nn import functional
 
 from pipeline.settings import DiarizationSettings
 from pipeline.speech import networks, weights
-from pipeline.speech.diarize import VOICE
+from pipeline.speech.diarize import SOUND, VOICE
+from pipeline.speech.sound import Sound
+from pipeline.speech.voice import SAMPLE_RATE
 from pipeline.times import Interval
 
 __all__ = ["PARAMETERS", "VoiceDiarization", "embedded_pipeline"]
@@ -31,6 +34,8 @@ _NOBODY = -2
 """How pyannote marks a local speaker that belongs to no cluster."""
 _VOICED_SHARE = 0.5
 """A person's stretches are voice for the greater part; music that the segmentation takes for a speaker is not."""
+_CLUSTERED = 4000
+"""Voices of windows that are compared with each other: those of about half an hour of talk."""
 
 PARAMETERS: Mapping[str, Mapping[str, Any]] = {
     "segmentation": {"threshold": 0.5, "min_duration_off": 0.0},
@@ -84,6 +89,19 @@ class VoiceClustering(AgglomerativeClustering):
                 return clusters, soft, centroids
             heard = SlidingWindowFeature(heard.data * kept[:, None, :], heard.sliding_window)
 
+    def filter_embeddings(
+        self, embeddings: NDArray[Any], segmentations: Any = None, min_active_ratio: float = 0.2
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """As pyannote's, but no more than `_CLUSTERED`, evenly over the recording; the others join the nearest cluster.
+
+        The distances of all pairs are held in memory, which for three hours would be gigabytes.
+        """
+        found, windows, speakers = super().filter_embeddings(embeddings, segmentations, min_active_ratio)
+        if len(found) > _CLUSTERED:
+            kept = np.linspace(0, len(found) - 1, _CLUSTERED).round().astype(int)
+            found, windows, speakers = found[kept], windows[kept], speakers[kept]
+        return found, windows, speakers
+
     @staticmethod
     def _unvoiced(clusters: NDArray[Any], heard: SlidingWindowFeature, voice: Sequence[Interval]) -> list[int]:
         voiced = (heard.data * _voice_frames(heard, voice)[:, :, None]).sum(axis=1)
@@ -102,26 +120,34 @@ class VoiceDiarization(SpeakerDiarization):
     other at every time step when one operation is spread over cores. The result does not depend on ``workers``.
     """
 
+    reads_sound = True
+    """The recording comes under `SOUND` and is read window by window."""
+
     def __init__(self, *, workers: int = 1, **options: Any) -> None:
         super().__init__(**options)
         self._workers = workers
         # Two speakers that the segmentation keeps apart in one window are two people.
         self.clustering = VoiceClustering(metric=self._embedding.metric, constrained_assignment=True)
 
+    def prepare_one(self, file: Any, preload: bool = False) -> Mapping[str, Any]:
+        """The file as it is: pyannote would ask for a waveform or a path."""
+        del preload
+        return dict(file)
+
     def get_segmentations(
         self, file: Mapping[str, Any], hook: Callable[..., None] | None = None
     ) -> SlidingWindowFeature:
         """Activity (windows, frames, local speakers) of sliding windows, the last one padded with silence."""
         del hook
-        waveform, sample_rate = self._segmentation.model.audio(file)
-        size = self._segmentation.model.audio.get_num_samples(self._segmentation.duration)
-        step = round(self._segmentation.step * sample_rate)
-        count = 1 + max(0, -(-(waveform.shape[1] - size) // step))
-        padded = functional.pad(waveform, (0, size + (count - 1) * step - waveform.shape[1]))
-        windows = padded.unfold(1, size, step).transpose(0, 1)
+        size, step = self._window()
+        count = 1 + max(0, -(-(len(file[SOUND]) - size) // step))
         batch = self._segmentation.batch_size
-        batches = [windows[first : first + batch] for first in range(0, count, batch)]
-        found = self._map(self._segmentation.infer, batches)
+
+        def infer(first: int) -> NDArray[Any]:
+            stretch = self._stretch(file[SOUND], first, min(batch, count - first))
+            return np.asarray(self._segmentation.infer(stretch.unfold(0, size, step)[:, None]))
+
+        found = self._map(infer, range(0, count, batch))
         sliding = SlidingWindow(start=0.0, duration=self._segmentation.duration, step=self._segmentation.step)
         return SlidingWindowFeature(np.vstack(found), sliding)
 
@@ -138,10 +164,9 @@ class VoiceDiarization(SpeakerDiarization):
         windows, _, speakers = masks.shape
         embeddings = np.full((windows, speakers, self._embedding.dimension), np.nan, dtype=np.float32)
         spoken = np.argwhere(masks.any(axis=1))
-        chunks = binary_segmentations.sliding_window
 
         def embed(batch: NDArray[Any]) -> None:
-            sounds = {window: self._audio.crop(file, chunks[window], mode="pad")[0] for window in set(batch[:, 0])}
+            sounds = {window: self._stretch(file[SOUND], window, 1)[None] for window in set(batch[:, 0].tolist())}
             embeddings[batch[:, 0], batch[:, 1]] = self._embedding(
                 torch.stack([sounds[window] for window in batch[:, 0]]),
                 masks=torch.from_numpy(np.stack([masks[window, :, speaker] for window, speaker in batch])),
@@ -150,6 +175,17 @@ class VoiceDiarization(SpeakerDiarization):
         size = self.embedding_batch_size
         self._map(embed, [spoken[first : first + size] for first in range(0, len(spoken), size)])
         return embeddings
+
+    def _window(self) -> tuple[int, int]:
+        """Length of a window, and from one to the next, in samples."""
+        return round(self._segmentation.duration * SAMPLE_RATE), round(self._segmentation.step * SAMPLE_RATE)
+
+    def _stretch(self, sound: Sound, first: int, count: int) -> Tensor:
+        """The samples of consecutive windows, with silence after the end."""
+        size, step = self._window()
+        length = size + (count - 1) * step
+        samples = torch.from_numpy(sound[first * step : first * step + length])
+        return functional.pad(samples, (0, length - len(samples)))
 
     def _map(self, function: Callable[[Any], Any], batches: Iterable[Any]) -> list[Any]:
         with ThreadPoolExecutor(self._workers) as pool:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from pipeline.errors import PrerequisiteError
 from pipeline.settings import RecognitionSettings
 from pipeline.speech.align import Aligner, align
+from pipeline.speech.sound import Sound, blocks
 from pipeline.speech.suspects import mark_suspects
-from pipeline.speech.voice import DETECTION, SAMPLE_RATE, find_voice
+from pipeline.speech.voice import DETECTION, SAMPLE_RATE, detect_voice
 from pipeline.speech.words import RawWord, Word, repair
-from pipeline.times import Interval
+from pipeline.times import Interval, Seconds
 
 __all__ = ["AUTO", "Recognition", "guess_language", "recognize"]
 
@@ -41,17 +42,17 @@ class Recognition:
 
 def recognize(
     model: Any,
-    audio: NDArray[Any],
+    sound: Sound,
     settings: RecognitionSettings,
     *,
     language: str,
     aligner: Callable[[str], Aligner] | None = None,
 ) -> Recognition:
-    """Recognise one recording. Nothing is translated; times are seconds from the start of ``audio``.
+    """Recognise one recording, block by block. Nothing is translated; times are seconds from the start of ``sound``.
 
     Args:
         model: A ``faster_whisper.WhisperModel``.
-        audio: Mono float32 at 16 kHz.
+        sound: Mono float32 at 16 kHz.
         settings: Beam, batch and the longest word.
         language: Two-letter code, or ``auto``.
         aligner: Gives the alignment model of a language; None if word times come from attention.
@@ -65,35 +66,42 @@ def recognize(
         msg = f"the model knows English only, and the language is {language!r}"
         hint = "set recognition.model to a multilingual Whisper model (or `language: en` in conversation.yaml)"
         raise PrerequisiteError(msg, hint=hint)
-    if not len(audio) or (language == AUTO and not find_voice(audio)):
-        return Recognition((), language, None, ())
-    guess = guess_language(model, audio) if language == AUTO else None
+    guess = None
+    if language == AUTO:
+        voiced = next((block for _, block in blocks(sound) if detect_voice(block)), None)
+        if voiced is None:
+            return Recognition((), language, None, ())
+        guess = guess_language(model, voiced)
     spoken = guess[0] if guess else language
-    # A new pipeline each time: it remembers the end of the last recording's speech, which would leak into this one.
-    segments, info = BatchedInferencePipeline(model).transcribe(
-        audio,
-        language=spoken,
-        task="transcribe",
-        beam_size=settings.beam_size,
-        batch_size=settings.batch_size,
-        word_timestamps=True,
-        without_timestamps=False,
-        vad_filter=True,
-        vad_parameters=dict(DETECTION),
-    )
-    found = list(_raw_words(segments))
-    speech = tuple(
-        Interval(part["start"] / SAMPLE_RATE, part["end"] / SAMPLE_RATE)
-        for part in info.transcription_options.clip_timestamps
-    )
+    found: list[RawWord] = []
+    speech: list[Interval] = []
+    for first, block in blocks(sound):
+        # A new pipeline each time: it remembers the end of the last speech it heard, which would leak into this one.
+        segments, info = BatchedInferencePipeline(model).transcribe(
+            block,
+            language=spoken,
+            task="transcribe",
+            beam_size=settings.beam_size,
+            batch_size=settings.batch_size,
+            word_timestamps=True,
+            without_timestamps=False,
+            vad_filter=True,
+            vad_parameters=dict(DETECTION),
+        )
+        start = first / SAMPLE_RATE
+        found.extend(_raw_words(segments, start, found[-1].segment + 1 if found else 0))
+        speech.extend(
+            Interval(start + part["start"] / SAMPLE_RATE, start + part["end"] / SAMPLE_RATE)
+            for part in info.transcription_options.clip_timestamps
+        )
     if found and aligner is not None:
-        found = align(aligner(spoken), found, audio)
-    words = repair(found, duration=len(audio) / SAMPLE_RATE, max_word=settings.max_word_seconds, speech=speech)
+        found = align(aligner(spoken), found, sound)
+    words = repair(found, duration=len(sound) / SAMPLE_RATE, max_word=settings.max_word_seconds, speech=speech)
     return Recognition(
         words=tuple(mark_suspects(words, speech)),
         language=spoken,
         language_probability=guess[1] if guess else None,
-        speech=speech,
+        speech=tuple(speech),
         flags=(UNSURE_LANGUAGE,) if guess and guess[1] < _SURE_LANGUAGE else (),
     )
 
@@ -116,9 +124,10 @@ def guess_language(model: Any, audio: NDArray[Any]) -> tuple[str, float]:
     return str(language), float(probability)
 
 
-def _raw_words(segments: Iterable[Any]) -> Iterable[RawWord]:
-    for number, segment in enumerate(segments):
+def _raw_words(segments: Iterable[Any], start: Seconds, first_segment: int) -> Iterable[RawWord]:
+    """The words of a block that begins at ``start``."""
+    for number, segment in enumerate(segments, start=first_segment):
         for word in segment.words or ():
             text = word.word.strip()
             if text:
-                yield RawWord(text, float(word.start), float(word.end), number, float(word.probability))
+                yield RawWord(text, start + float(word.start), start + float(word.end), number, float(word.probability))

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pipeline.annotation.formats.mapping import mapping_beside
-from pipeline.media.audio import read_audio
 from pipeline.schemas import TURNS, WORDS, read_rows, table_of, write_table
 from pipeline.speech import weights
 from pipeline.speech.attribute import attribute
@@ -15,6 +14,7 @@ from pipeline.speech.diarize import diarize
 from pipeline.speech.models import Models
 from pipeline.speech.nist import read_rttm, rttm_of
 from pipeline.speech.recognize import recognize
+from pipeline.speech.sound import StoredSound
 from pipeline.speech.subtitle_truth import time_cues
 from pipeline.speech.turns import make_turns, vtt_of
 from pipeline.speech.voice import DETECTION, SAMPLE_RATE
@@ -33,7 +33,7 @@ class WordsStation(Station):
     """Recognise speech: every word with start, end, confidence and how its time was got."""
 
     name = "words"
-    version = 1
+    version = 2
     needs = ("audio",)
     outputs = ("words.parquet", "subtitles.json")
     packages = ("ctranslate2", "faster-whisper", "onnxruntime", "rapidfuzz", "webvtt-py")
@@ -73,10 +73,10 @@ class WordsStation(Station):
         """
         path = subtitle_file(workspace.conversation, workspace.raw)
         subtitles = read_subtitles(path, workspace.conversation) if path else None
-        audio = read_audio(workspace.artifact("audio.flac"))
+        sound = StoredSound(workspace.artifact("audio.flac"))
         found = recognize(
             self._models.recognizer(),
-            audio,
+            sound,
             workspace.settings.recognition,
             language=_language(workspace),
             aligner=self._models.aligner if workspace.settings.recognition.alignment else None,
@@ -86,7 +86,7 @@ class WordsStation(Station):
         flags = list(found.flags)
         differences: dict[str, Json] = {"file": None}
         if subtitles is not None:
-            truth = time_cues(subtitles, found.words, found.speech, duration=len(audio) / SAMPLE_RATE)
+            truth = time_cues(subtitles, found.words, found.speech, duration=len(sound) / SAMPLE_RATE)
             words = truth.words
             checked = {"subtitles": {"file": subtitles.path.name, **truth.counts()}}
             flags += truth.flags
@@ -110,7 +110,7 @@ class SpeakersStation(Station):
     """Find out who speaks when, and what each voice is like."""
 
     name = "speakers"
-    version = 1
+    version = 2
     needs = ("audio",)
     outputs = ("speakers.rttm", "speakers.json")
     packages = ("onnxruntime", "pyannote.audio", "scipy", "torch", "torchaudio")
@@ -143,8 +143,8 @@ class SpeakersStation(Station):
         """Write ``speakers.rttm`` and ``speakers.json``."""
         bounds = workspace.conversation.speaker_bounds
         expected = _expected_speakers(workspace)
-        audio = read_audio(workspace.artifact("audio.flac"))
-        found = diarize(self._models.diarizer(), audio, bounds)
+        sound = StoredSound(workspace.artifact("audio.flac"))
+        found = diarize(self._models.diarizer(), sound, bounds)
         write_text(workspace.artifact("speakers.rttm"), rttm_of(found.turns, workspace.conversation.key))
         content = found.to_json(bounds, expected)
         write_json(workspace.artifact("speakers.json"), content)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pipeline.times import Interval
 
-__all__ = ["DETECTION", "SAMPLE_RATE", "find_voice"]
+__all__ = ["DETECTION", "SAMPLE_RATE", "detect_voice"]
 
 SAMPLE_RATE = 16_000
 
@@ -16,7 +16,7 @@ DETECTION = {"threshold": 0.5, "min_silence_duration_ms": 160, "speech_pad_ms": 
 """Options of the detector. Stretches are padded on both sides, so that soft beginnings and ends of words stay in."""
 
 
-def find_voice(audio: NDArray[Any]) -> tuple[Interval, ...]:
+def detect_voice(audio: NDArray[Any]) -> tuple[Interval, ...]:
     """The stretches with voice, in order, as seconds from the start of ``audio`` (mono float32 at 16 kHz)."""
     from faster_whisper.vad import VadOptions, get_speech_timestamps
 

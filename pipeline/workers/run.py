@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pipeline.build import Progress, build_conversation, write_status
+from pipeline.build import DECODING_STATIONS, Progress, build_conversation, write_status
 from pipeline.errors import RescueError
 from pipeline.extras import load
 from pipeline.settings import Settings
@@ -81,9 +82,8 @@ def build_conversations(
     if settings.workers != 1:
         heavy = [workspace for workspace in workspaces if force or not _current(workspace, line, chosen)]
     away = {workspace.conversation.key for workspace in heavy}
-    for workspace in workspaces:
-        if workspace.conversation.key not in away:
-            yield Built(workspace, build_conversation(workspace, line, only=chosen, force=force, progress=progress))
+    here = [workspace for workspace in workspaces if workspace.conversation.key not in away]
+    yield from _in_turn(here, line, chosen, force=force, progress=progress)
     if heavy:
         for built in _spread(heavy, line, settings, chosen, force=force):
             for outcome in built.outcomes if progress else ():
@@ -100,6 +100,32 @@ def _current(workspace: Workspace, line: Sequence[Station], chosen: Collection[s
         or (status[name].state is State.SKIPPED and not Outcome("", name, status[name], ran=False).waits)
         for name in chosen
     )
+
+
+def _in_turn(
+    workspaces: Sequence[Workspace],
+    line: Sequence[Station],
+    chosen: tuple[str, ...],
+    *,
+    force: bool,
+    progress: Progress | None,
+) -> Iterator[Built]:
+    """One after the other; while models work on one conversation, the recording of the next is decoded."""
+    decoding = tuple(name for name in chosen if name in DECODING_STATIONS)
+    later = tuple(name for name in chosen if name not in DECODING_STATIONS)
+    with ThreadPoolExecutor(1, "decoding") as pool:
+        ahead = [pool.submit(build_conversation, one, line, only=decoding, force=force) for one in workspaces[:1]]
+        for position, workspace in enumerate(workspaces):
+            for name in decoding if progress else ():
+                assert progress
+                progress(workspace.conversation.id, name)
+            decoded = ahead.pop().result()
+            ahead = [
+                pool.submit(build_conversation, following, line, only=decoding, force=force)
+                for following in workspaces[position + 1 : position + 2]
+            ]
+            outcomes = build_conversation(workspace, line, only=later, force=force, progress=progress)
+            yield Built(workspace, [*decoded, *outcomes])
 
 
 def _spread(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from threading import Event
 
 import pytest
 from filelock import FileLock
 
 from pipeline.errors import PrerequisiteError, UsageError
 from pipeline.settings import Settings, load_settings
+from pipeline.station import State, Workspace
+from pipeline.store import Json
 from pipeline.workers.journal import ENDS, Journal, read_journal
 from pipeline.workers.run import build_conversations
 from pipeline.workers.worker import LOCK, Run, Worker, versions
-from tests.assets.small import LINE, write
+from tests.assets.small import LINE, Count, Letters, write
 
 
 @pytest.fixture
@@ -67,6 +71,33 @@ def test_one_bad_conversation_stops_only_itself_here_too(tmp_path: Path) -> None
     states = {one.workspace.conversation.id: [outcome.state.value for outcome in one.outcomes] for one in built}
     assert states == {"anna": ["done", "done"], "ben": ["failed", "skipped"], "cleo": ["done", "done"]}
     assert told == [(name, station.name) for name in states for station in LINE]
+
+
+def test_the_next_recording_is_decoded_while_models_work_on_this_one(tmp_path: Path) -> None:
+    write(tmp_path, anna="a", ben="b")
+    settings = Settings(data=tmp_path / "data", raw=tmp_path / "raw_video")
+    decoded = Event()
+
+    class Decode(Letters):
+        name = "audio"
+
+        def run(self, workspace: Workspace) -> Mapping[str, Json]:
+            summary = super().run(workspace)
+            if workspace.conversation.id == "ben":
+                decoded.set()
+            return summary
+
+    class Recognise(Count):
+        name = "words"
+        needs = ("audio",)
+
+        def run(self, workspace: Workspace) -> Mapping[str, Json]:
+            assert decoded.wait(10), "ben was not decoded while anna was worked on"
+            return super().run(workspace)
+
+    built = list(build_conversations(found(settings), (Decode(), Recognise()), settings))
+    assert [[outcome.station for outcome in one.outcomes] for one in built] == [["audio", "words"]] * 2
+    assert all(outcome.state is State.DONE for one in built for outcome in one.outcomes)
 
 
 def test_no_worker_is_started_where_everything_is_current(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
