@@ -11,6 +11,7 @@ from assets.dataset import benchmark
 from assets.evaluation import evaluation_assets, leaderboard_asset
 from assets.publication import PUBLICATION, publish, schemas_fit
 from assets.resources import Project
+from assets.review import rows_verified
 
 __all__ = ["defs"]
 
@@ -26,7 +27,7 @@ defs = dg.Definitions(
         *_evaluated,
         leaderboard_asset(_evaluated),
     ],
-    asset_checks=[*DATASET_CHECKS, schemas_fit],
+    asset_checks=[*DATASET_CHECKS, schemas_fit, rows_verified],
     jobs=[BUILD_EVERYTHING, EVALUATE_MODELS, publish],
     schedules=[nightly_build],
     sensors=[follow_raw_video, REFRESH_TABLES],

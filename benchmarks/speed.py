@@ -33,6 +33,11 @@ PUBLISHED_HOURS = 17.75
 SHORT = 10
 
 
+def peak_mib() -> int:
+    """The most memory that this process ever had."""
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
 def load_shipped(**_: Any) -> Any:
     """The pipeline as pyannote ships it, over the embedded networks, as a local pipeline folder names it."""
     from pyannote.audio.pipelines import SpeakerDiarization
@@ -54,7 +59,7 @@ def load_shipped(**_: Any) -> Any:
 
 
 def stations(media: Sequence[Path], folder: Path) -> dict[str, Json]:
-    """Source to turns for each recording, as `rescue build` does; seconds of each station."""
+    """Source to turns for each recording, as `rescue build` does; seconds and the peak memory after each station."""
     from pipeline.build import build_conversation
     from pipeline.build import stations as line_of
     from pipeline.conversation import Conversation
@@ -66,6 +71,7 @@ def stations(media: Sequence[Path], folder: Path) -> dict[str, Json]:
     settings = load_settings(data=folder / "data", raw=folder / "raw")
     line = line_of(Models(settings))
     spent: dict[str, float] = {}
+    peaks: dict[str, int] = {}
     for number, path in enumerate(media):
         raw = settings.raw / f"{number:03d}"
         raw.mkdir(parents=True)
@@ -76,7 +82,8 @@ def stations(media: Sequence[Path], folder: Path) -> dict[str, Json]:
             (outcome,) = build_conversation(workspace, line, only=(name,))
             spent[name] = spent.get(name, 0.0) + perf_counter() - began
             assert outcome.state is State.DONE, outcome.record.reason
-    return {"stations": {name: round(seconds, 2) for name, seconds in spent.items()}}
+            peaks[name] = peak_mib()
+    return {"stations": {name: round(seconds, 2) for name, seconds in spent.items()}, "peaks": peaks}
 
 
 def direct(media: Sequence[Path], folder: Path) -> dict[str, Json]:
@@ -255,8 +262,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.step:
         told = STEPS[options.step](options.files, options.folder)
-        peak = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-        print(json.dumps({**told, "peak_mib": peak}))
+        print(json.dumps({**told, "peak_mib": peak_mib()}))
         return
     found, settings = recordings(options.media.absolute()), load_settings()
     parts: Mapping[str, Callable[[], dict[str, Json]]] = {

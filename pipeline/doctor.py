@@ -91,6 +91,7 @@ def _speech(settings: Settings) -> Check:
         "whisperx": "whisperx",
         "pyannote": "pyannote.audio",
         "faster_whisper": "faster-whisper",
+        "pocketsphinx": "pocketsphinx",
     }
     return _packages("speech packages", modules, Level.ERROR, _SETUP)
 

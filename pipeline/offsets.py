@@ -15,7 +15,7 @@ from pipeline.join.match import HeardWord, align, tokens
 from pipeline.speech.nist import SpeakerTurn, Utterance
 from pipeline.times import Seconds
 
-__all__ = ["TimeOffsets", "speech_starts", "turn_starts", "word_starts"]
+__all__ = ["TimeOffsets", "speech_starts", "turn_starts", "word_pairs", "word_starts"]
 
 _PAUSE: Seconds = 0.5
 """Words of one speaker that lie closer belong to one passage."""
@@ -41,13 +41,13 @@ class TimeOffsets:
 
 @dataclass(frozen=True)
 class _Passage:
-    """A stretch of reference text, and the known starts of some of its words."""
+    """A stretch of reference text, and what is known to start at some of its words."""
 
     start: Seconds
     end: Seconds
     text: str
-    starts: Mapping[int, Seconds]
-    """Place of a word among the tokens of the text to its start."""
+    known: Mapping[int, Utterance]
+    """Place of a word among the tokens of the text to what starts with it."""
 
 
 def turn_starts(text: Sequence[Utterance], heard: Sequence[Utterance]) -> TimeOffsets | None:
@@ -57,7 +57,7 @@ def turn_starts(text: Sequence[Utterance], heard: Sequence[Utterance]) -> TimeOf
         text: The reference's utterances.
         heard: The machine's words.
     """
-    return _offsets([_Passage(part.start, part.end, part.text, {0: part.start}) for part in text], heard)
+    return _offsets([_Passage(part.start, part.end, part.text, {0: part}) for part in text], heard)
 
 
 def word_starts(words: Sequence[Utterance], heard: Sequence[Utterance]) -> TimeOffsets | None:
@@ -68,6 +68,16 @@ def word_starts(words: Sequence[Utterance], heard: Sequence[Utterance]) -> TimeO
         heard: The machine's words.
     """
     return _offsets([_passage(group) for group in _passages(words)], heard)
+
+
+def word_pairs(words: Sequence[Utterance], heard: Sequence[Utterance]) -> list[tuple[Utterance, Utterance]]:
+    """Words of the reference, each with the same word of the machine; those it has not are left out.
+
+    Args:
+        words: The reference's, one utterance a word.
+        heard: The machine's words.
+    """
+    return _pairs([_passage(group) for group in _passages(words)], heard)
 
 
 def speech_starts(speech: Sequence[SpeakerTurn], heard: Sequence[SpeakerTurn]) -> TimeOffsets | None:
@@ -93,6 +103,12 @@ def _shared(one: SpeakerTurn, two: SpeakerTurn) -> float:
 
 
 def _offsets(passages: Sequence[_Passage], heard: Sequence[Utterance]) -> TimeOffsets | None:
+    known = sum(len(passage.known) for passage in passages if tokens(passage.text))
+    return _statistics([machine.start - truth.start for truth, machine in _pairs(passages, heard)], known)
+
+
+def _pairs(passages: Sequence[_Passage], heard: Sequence[Utterance]) -> list[tuple[Utterance, Utterance]]:
+    """What is known of the passages, each with the machine's word that begins it."""
     passages = [passage for passage in passages if tokens(passage.text)]
     rows = [
         Row(
@@ -111,9 +127,9 @@ def _offsets(passages: Sequence[_Passage], heard: Sequence[Utterance]) -> TimeOf
         for place, position in match.pairs:
             word = alignment.words[position]
             # A word that was misheard may be another one.
-            if place in passage.starts and tokens(word.text) == [said[place]]:
-                found.append(word.start - passage.starts[place])
-    return _statistics(found, sum(len(passage.starts) for passage in passages))
+            if place in passage.known and tokens(word.text) == [said[place]]:
+                found.append((passage.known[place], heard[word.word_index]))
+    return found
 
 
 def _statistics(offsets: Sequence[Seconds], of: int) -> TimeOffsets | None:
@@ -137,12 +153,12 @@ def _passages(words: Iterable[Utterance]) -> list[list[Utterance]]:
 
 
 def _passage(group: Sequence[Utterance]) -> _Passage:
-    starts: dict[int, Seconds] = {}
+    known: dict[int, Utterance] = {}
     place = 0
     for word in group:
         count = len(tokens(word.text))
         if count:
-            starts[place] = word.start
+            known[place] = word
         place += count
     end = max(word.end for word in group)
-    return _Passage(group[0].start, end, " ".join(word.text for word in group), starts)
+    return _Passage(group[0].start, end, " ".join(word.text for word in group), known)

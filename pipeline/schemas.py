@@ -195,6 +195,7 @@ _face = pa.struct(
     [
         ("track", pa.int32()),  # one face within one shot, from 1
         ("shot", pa.int32()),  # from 1
+        ("person", pa.int32()),  # tracks of one person have one number, from 1; null without `cues.face_recognition`
         ("on_screen_share", pa.float64()),  # of the frames looked at, 0..1
         ("size", pa.float64()),  # median height of the face over the height of the picture
         ("x", pa.float64()),  # median centre, 0 left to 1 right

@@ -26,6 +26,7 @@ from pipeline.tasks.base import TaskOptions
 from pipeline.tasks.render import Mode
 
 __all__ = [
+    "PROFILES",
     "ClipSettings",
     "CueSettings",
     "DatasetSettings",
@@ -72,12 +73,13 @@ class RecognitionSettings(_Section):
     compute_type: str = "int8"
     """Number format of CTranslate2: int8, float16, float32."""
     batch_size: int = Field(default=8, ge=1)
-    """Windows recognised at once."""
+    """Windows recognised at once; halved when memory runs out."""
     beam_size: int = Field(default=5, ge=1)
     """Hypotheses kept while decoding."""
-    alignment: str | None = None
-    """Forced alignment of word times: a folder or hub name of a wav2vec2 model, or ``auto`` for the usual one of the
-    language; without it word times come from the recogniser's attention."""
+    alignment: str | None = EMBEDDED
+    """Forced alignment of word times: ``embedded`` (PocketSphinx, English), a folder or hub name of a wav2vec2 model,
+    or ``auto`` for the usual one of the language. Where it is empty, and for other languages with ``embedded``, word
+    times come from the recogniser's attention."""
     max_word_seconds: float = Field(default=2.0, gt=0)
     """A word longer than this was stretched across a pause; it is trimmed and flagged."""
 
@@ -90,7 +92,7 @@ class DiarizationSettings(_Section):
     clustering_threshold: float = Field(default=0.2, gt=0, le=2)
     """Mean cosine distance under which two sets of voice samples are one person (embedded model)."""
     batch_size: int = Field(default=32, ge=1)
-    """Windows of a network at once."""
+    """Windows of a network at once; halved when memory runs out."""
     same_person_threshold: float = Field(default=0.12, gt=0, le=2)
     """Mean cosine distance under which `rescue voices` takes voices of different conversations for one person
     (embedded model)."""
@@ -115,9 +117,15 @@ class CueSettings(_Section):
     longest_side: int = Field(default=640, ge=128)
     """Pixels; larger pictures are made smaller before they are looked at."""
     detect_every: int = Field(default=6, ge=1)
-    """A search for new faces every so many frames; in between known faces are followed."""
-    face_confidence: float = Field(default=0.6, gt=0, lt=1)
-    """Confidence, 0 to 1, from which something counts as a face."""
+    """A search for new faces every so many frames, half as often while it finds only known ones; in between known faces
+    are followed."""
+    face_confidence: float = Field(default=0.5, gt=0, lt=1)
+    """Confidence, 0 to 1, from which something counts as a face. MediaPipe's own value; a higher one loses profiles."""
+    face_detector: str = EMBEDDED
+    """``embedded``, or the ONNX file of a YuNet network."""
+    face_recognition: str | None = None
+    """ONNX file of an SFace network, to tell which faces of different shots are one person; without it nobody is
+    recognised."""
     lip_motion: float = Field(default=0.06, gt=0)
     """Change of the lip gap, in face heights a second, at which a face speaks as likely as not."""
     cut_threshold: float = Field(default=27.0, gt=0)
@@ -225,6 +233,11 @@ class ReviewSettings(_Section):
     """Names by which browsers reach the page, besides this machine's own: that of the reverse proxy."""
     idle_hours: float = Field(default=12, gt=0)
     """Hours without a request after which a person must sign in again."""
+    one_time_password_days: float = Field(default=7, gt=0)
+    """Days in which a one-time password must be used."""
+    linked_folders: tuple[Path, ...] = ()
+    """Folders outside of ``raw_video`` whose files may be shown where a conversation's folder holds links to them;
+    links of ``rescue add --link`` need none."""
 
 
 class Settings(BaseSettings):
@@ -306,14 +319,15 @@ class Settings(BaseSettings):
         return self.data / "benchmark"
 
 
-_PROFILES: dict[str, dict[str, Any]] = {
+PROFILES: dict[str, dict[str, Any]] = {
     "offline": {},
     "gpu": {
         "device": "cuda",
         "recognition": {"model": "large-v3", "compute_type": "float16", "batch_size": 32, "alignment": "auto"},
-        "diarization": {"model": "pyannote/speaker-diarization-community-1"},
+        "diarization": {"model": "pyannote/speaker-diarization-community-1", "batch_size": 32},
     },
 }
+"""What a profile sets; everything else has its default."""
 
 
 class _ProfileSource(PydanticBaseSettingsSource):
@@ -325,7 +339,7 @@ class _ProfileSource(PydanticBaseSettingsSource):
         return None, field_name, False
 
     def __call__(self) -> dict[str, Any]:
-        return _PROFILES.get(self.current_state.get("profile", "offline"), {})
+        return PROFILES.get(self.current_state.get("profile", "offline"), {})
 
 
 def load_settings(**overrides: Any) -> Settings:

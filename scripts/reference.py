@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from pipeline.cli.app import app
-from pipeline.settings import Settings
+from pipeline.settings import PROFILES, Settings
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
@@ -41,7 +41,16 @@ def settings_page() -> str:
     for name, field in Settings.model_fields.items():
         if inspect.isclass(field.annotation) and issubclass(field.annotation, BaseModel):
             sections.append(_table(f"`{name}`", field.annotation))
+    sections += [_profile(name, values) for name, values in PROFILES.items() if values]
     return "\n".join(sections)
+
+
+def _profile(name: str, values: dict[str, object]) -> str:
+    rows = []
+    for key, value in values.items():
+        nested = value if isinstance(value, dict) else {None: value}
+        rows += [f"| `{key if inner is None else f'{key}.{inner}'}` | `{found}` |\n" for inner, found in nested.items()]
+    return f"\n## The profile `{name}`\n\n| name | value |\n|---|---|\n{''.join(rows)}"
 
 
 def commands_page() -> str:

@@ -40,6 +40,7 @@ class _Context:
     labels: LabelSet
     duration: Seconds | None
     entities: tuple[str, ...]
+    speakers: frozenset[str]
     indexes: frozenset[int]
 
 
@@ -61,6 +62,7 @@ def validate(annotation: Annotation, *, duration: Seconds | None = None) -> list
         labels=label_set(scenario),
         duration=duration,
         entities=tuple(known),
+        speakers=frozenset(speakers),
         indexes=frozenset(row.row_index for row in annotation.rows),
     )
     findings = [_finding(annotation, None, found) for rule in _WHOLE_RULES for found in rule(context, tuple(speakers))]
@@ -201,9 +203,8 @@ def _text(row: Row, before: Row | None, context: _Context) -> Iterator[_Found]:
 
 def _entities(row: Row, before: Row | None, context: _Context) -> Iterator[_Found]:
     del before
-    speakers = {other.primary_speaker for other in context.annotation.rows}
     for field, name in _named(row):
-        if name not in context.entities and name not in speakers:
+        if name not in context.entities and name not in context.speakers:
             near = _near(name, context.entities)
             suggestion = f"is it {near!r}?" if near else f"use one of {', '.join(context.entities)}"
             yield _Found(

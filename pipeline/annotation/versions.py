@@ -16,7 +16,7 @@ from pipeline.annotation.io import Loaded
 from pipeline.annotation.model import Annotation, Origin, Row
 from pipeline.conversation import Conversation
 
-__all__ = ["FOLDER", "Unit", "Version", "read_versions", "unite", "version_files"]
+__all__ = ["FOLDER", "Unit", "Version", "read_version", "read_versions", "unite", "version_files"]
 
 FOLDER = "annotations"
 
@@ -51,17 +51,20 @@ def version_files(raw: Path) -> list[Path]:
 def read_versions(raw: Path, conversation: Conversation) -> list[Version]:
     """Read them, in the order of the file names.
 
-    An author is who the file says, else the file's name.
+    Raises:
+        InputError: As `read_version`.
+    """
+    return [read_version(path, conversation) for path in version_files(raw)]
+
+
+def read_version(path: Path, conversation: Conversation) -> Version:
+    """Read the file of one author: who the file says, else the file's name.
 
     Raises:
-        InputError: If a file cannot be read as an annotation of this conversation.
+        InputError: If it cannot be read as an annotation of this conversation.
     """
-    versions = []
-    for path in version_files(raw):
-        loaded = take(path, conversation).loaded
-        origin = loaded.annotation.origin or Origin(author=path.stem)
-        versions.append(Version(origin, path, loaded))
-    return versions
+    loaded = take(path, conversation).loaded
+    return Version(loaded.annotation.origin or Origin(author=path.stem), path, loaded)
 
 
 def unite(annotations: Sequence[tuple[str, Annotation]]) -> list[Unit]:

@@ -13,6 +13,7 @@ from pipeline.cli.console import JsonOption, err, out, print_error, print_json
 from pipeline.conversation import Conversation, Scenario
 from pipeline.errors import RescueError, UsageError
 from pipeline.intake import add_conversation
+from pipeline.links import remember_links
 from pipeline.media.stations import check_recording
 from pipeline.settings import Settings, load_settings
 from pipeline.subtitles import subtitle_cues
@@ -56,6 +57,8 @@ def add(
     files = {"media": media, "subtitles": subtitles, "annotations": annotations}
     given = {field: file for field, file in files.items() if file is not None}
     conversation, folder = add_conversation(asked, given, settings.raw, link=link)
+    if link:
+        remember_links(settings.data, folder, [name for field in given if (name := getattr(conversation, field))])
     problem = _check(conversation, folder, settings)
     if as_json:
         print_json(

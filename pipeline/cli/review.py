@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -34,9 +35,22 @@ def _open() -> tuple[Settings, Database]:
     for module in ("sqlalchemy", "alembic", "argon2", "fastapi", "itsdangerous", "uvicorn"):
         load(module, "review")
     from pipeline.review.database import open_database  # noqa: PLC0415 - an extra
+    from pipeline.review.rights import private_tree  # noqa: PLC0415
 
     settings = load_settings()
+    opened = private_tree(settings.review_dir)
+    if opened:
+        text = f"warning: others on this machine could read {len(opened)} of the review page's files until now"
+        err.print(Text(f"{text}: {', '.join(opened[:5])}. Only this account can read them now.", style="bold yellow"))
     return settings, open_database(settings)
+
+
+def _life(settings: Settings) -> timedelta:
+    return timedelta(days=settings.review.one_time_password_days)
+
+
+def _told_once(password: str, settings: Settings) -> str:
+    return f"{password} (to be used within {settings.review.one_time_password_days:g} days)"
 
 
 @contextmanager
@@ -72,11 +86,13 @@ def review(
     if not is_loopback(host):
         text = f"warning: {host} can be reached from other machines, and passwords and recordings travel unencrypted."
         err.print(Text(f"{text} Put a reverse proxy with TLS in front: docs/how-to/review.md", style="bold yellow"))
-    first = first_administrator(database)
+    first = first_administrator(database, _life(settings))
     shown = f"[{host}]" if ":" in host else host
     out.print(Text(f"the review page is at http://{shown}:{opened.getsockname()[1]}/  (stop it with Ctrl-C)"))
     if first is not None:
-        out.print(Text(f"sign in as {first.user.name} with the one-time password {first.password}"))
+        out.print(
+            Text(f"sign in as {first.user.name} with the one-time password {_told_once(first.password, settings)}")
+        )
         out.print(Text("it is shown only now; you will be asked for one of your own"))
     sys.stdout.flush()
     try:
@@ -99,18 +115,20 @@ def add(
 
     Example: rescue review user add ann --role annotator
     """
-    _, database = _open()
-    from pipeline.review.accounts import Role, add_user  # noqa: PLC0415 - an extra
+    settings, database = _open()
+    from pipeline.review import trail  # noqa: PLC0415 - an extra
+    from pipeline.review.accounts import Role, add_user  # noqa: PLC0415
 
     password = typer.prompt("password", hide_input=True, confirmation_prompt=True) if ask else None
     with _refusals(), database.writing() as connection:
-        made = add_user(connection, name, Role(role), password)
+        made = add_user(connection, name, Role(role), password, life=_life(settings))
+        trail.note(connection, trail.at_the_command_line(), "add_user", detail=f"{made.user.name}, {role}")
     if as_json:
         print_json({"name": made.user.name, "role": role, "password": None if ask else made.password})
         return
     out.print(Text(f"{made.user.name} can sign in as {role}"))
     if not ask:
-        out.print(Text(f"one-time password, shown only now: {made.password}"))
+        out.print(Text(f"one-time password, shown only now: {_told_once(made.password, settings)}"))
 
 
 @accounts.command("list")
@@ -137,16 +155,19 @@ def reset(name: Annotated[str, typer.Argument(help="Whose password.")], *, as_js
 
     Example: rescue review user reset ann
     """
-    _, database = _open()
-    from pipeline.review.accounts import change_user, user_named  # noqa: PLC0415 - an extra
+    settings, database = _open()
+    from pipeline.review import trail  # noqa: PLC0415 - an extra
+    from pipeline.review.accounts import change_user, user_named  # noqa: PLC0415
 
     with database.writing() as connection:
         user = user_named(connection, name)
-        _, password = change_user(connection, user.id, disabled=False, reset_password=True)
+        _, password = change_user(connection, user.id, disabled=False, reset_password=True, life=_life(settings))
+        detail = f"{user.name}: disabled, reset_password"
+        trail.note(connection, trail.at_the_command_line(), "change_user", detail=detail)
     if as_json:
         print_json({"name": user.name, "password": password})
         return
-    out.print(Text(f"one-time password of {user.name}, shown only now: {password}"))
+    out.print(Text(f"one-time password of {user.name}, shown only now: {_told_once(str(password), settings)}"))
 
 
 @reviewer.command("assign")
@@ -163,19 +184,24 @@ def assign(
     Example: rescue review assign smith/01 ann
     """
     settings, database = _open()
-    from pipeline.review.accounts import user_named  # noqa: PLC0415 - an extra
+    from pipeline.review import trail  # noqa: PLC0415 - an extra
+    from pipeline.review.accounts import user_named  # noqa: PLC0415
     from pipeline.review.assignments import Source, Task  # noqa: PLC0415
-    from pipeline.review.office import give  # noqa: PLC0415
+    from pipeline.review.office import file_notes, give  # noqa: PLC0415
 
     (workspace,) = select(find_workspaces(settings).workspaces, [conversation])
     with database.reading() as connection:
         user = user_named(connection, name)
     with _refusals():
-        made = give(database, workspace, user.id, Task(task), Source(source), None)
+        made = give(database, workspace, user.id, Task(task), Source(source), trail.at_the_command_line())
+    notes = file_notes(workspace)
     if as_json:
-        print_json({"id": made.id, "conversation": made.conversation_id, "user": made.user, "task": task})
+        given = {"id": made.id, "conversation": made.conversation_id, "user": made.user, "task": task}
+        print_json({**given, "notes": notes})
         return
     out.print(Text(f"{made.user} has {made.conversation_id}: {task}"))
+    for note in notes:
+        err.print(Text(f"  {note}"), soft_wrap=True)
 
 
 @reviewer.command("export")
@@ -190,14 +216,15 @@ def export(
     Example: rescue review export smith/01
     """
     settings, database = _open()
-    from pipeline.review.assignments import of_conversation  # noqa: PLC0415 - an extra
+    from pipeline.review import trail  # noqa: PLC0415 - an extra
+    from pipeline.review.assignments import of_conversation  # noqa: PLC0415
     from pipeline.review.exporting import export_conversation  # noqa: PLC0415
 
     with database.reading() as connection:
         assigned = {one.conversation_id for one in of_conversation(connection)}
     chosen = select(find_workspaces(settings).workspaces, conversations or [])
     done = {
-        one.conversation.id: export_conversation(database, one, replace=replace)
+        one.conversation.id: export_conversation(database, one, by=trail.at_the_command_line(), replace=replace)
         for one in chosen
         if one.conversation.id in assigned or conversations
     }

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pipeline.clips.cut import SUFFIXES, Cut, Hide, cut_clips, plan_cuts
+from pipeline.clips.cut import Hide, cut_clips, plan_cuts
+from pipeline.clips.encode import SUFFIXES, Cut
 from pipeline.errors import SkipStation
 from pipeline.media.ffmpeg import version as ffmpeg_version
 from pipeline.media.frames import native_grid
 from pipeline.media.probe import probe
-from pipeline.provenance import DigestCache
+from pipeline.provenance import DigestCache, package_versions
 from pipeline.schemas import read_rows
 from pipeline.settings import ClipSettings
 from pipeline.station import Record, State, Station, Workspace
@@ -26,11 +27,11 @@ class ClipsStation(Station):
     """Cut a clip of each row. A row whose clip is current is not cut again."""
 
     name = "clips"
-    version = 1
+    version = 2
     needs = ("source", "rows")
     uses = ("audio",)
     outputs = (_INDEX,)
-    packages = ()
+    packages = ("av", "opencv-python", "soundfile")
     summary_doc = "Cuts a small video of each annotation row, with its sound, a poster picture and a contact sheet."
 
     def inputs(self, workspace: Workspace) -> Mapping[str, Path]:
@@ -70,7 +71,7 @@ class ClipsStation(Station):
         Raises:
             SkipStation: If there is no video, or clips are switched off.
             InputError: If the picture cannot be decoded.
-            PrerequisiteError: If faces are to be hidden and the face detector is not installed.
+            PrerequisiteError: If the extra ``vision`` is not installed.
         """
         settings = workspace.settings.clips
         media = workspace.source(workspace.conversation.media)
@@ -91,6 +92,7 @@ class ClipsStation(Station):
             "audio": read_json(workspace.record("audio"))["outputs"]["audio.flac"] if sound else None,
             "parameters": self.parameters(workspace),
             "models": self.models(workspace),
+            "packages": package_versions(self.packages),
             "version": self.version,
         }
         wanted = {cut.row: digest_json({**made_of, "first": cut.first, "frames": cut.count}) for cut in cuts}

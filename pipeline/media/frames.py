@@ -23,6 +23,8 @@ __all__ = ["FrameGrid", "Picture", "decode", "native_grid", "sampled_grid"]
 
 Picture = npt.NDArray[np.uint8]
 
+_PIPE = 1 << 20
+"""Bytes that the decoder may be ahead; the usual 64 KiB hold no whole picture, and stop it many times for each."""
 _TOLERANCE = 0.001
 """Seconds; times are stored in milliseconds, and some containers keep no finer ones."""
 
@@ -90,7 +92,7 @@ def decode(recording: Path, info: MediaInfo, grid: FrameGrid, form: Literal["yuv
     # A pipe of complaints that nobody reads could block the decoder, so they go to a file.
     with tempfile.TemporaryFile() as complaints:
         with subprocess.Popen(
-            _command(recording, info, info.video, grid, form), stdout=subprocess.PIPE, stderr=complaints
+            _command(recording, info, info.video, grid, form), stdout=subprocess.PIPE, stderr=complaints, pipesize=_PIPE
         ) as process:
             if process.stdout is None:
                 msg = "ffmpeg gives no output"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import cache
+from ipaddress import IPv6Address, ip_address, ip_network
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -50,9 +51,13 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _WINDOW = timedelta(minutes=15)
 _FAILURES_OF_NAME_HERE = 5
 _FAILURES_HERE = 30
+"""Failed sign-ins within the window before more are refused: of a name from an address, of an address."""
 _FAILURES_OF_NAME = 50
-"""Failed sign-ins within the window before more are refused: of a name from an address, of an address, of a name."""
+_FAILURES_WHEN_GUESSED = 2
+"""Once a name was tried so often from anywhere, this many are left to every address. The name is never closed: whoever
+guesses must not be able to keep its owner out."""
 _LONGEST_SESSION = timedelta(days=7)
+_WEEK = timedelta(days=7)
 _SEEN_EVERY = timedelta(minutes=5)
 
 
@@ -124,8 +129,10 @@ def any_user(connection: Connection) -> bool:
     return connection.scalar(select(func.count()).select_from(users)) != 0
 
 
-def add_user(connection: Connection, name: str, role: Role, password: str | None = None) -> NewPassword:
-    """Make an account. Without a password one is made up, to be changed at the first sign-in.
+def add_user(
+    connection: Connection, name: str, role: Role, password: str | None = None, *, life: timedelta = _WEEK
+) -> NewPassword:
+    """Make an account. Without a password one is made up, to be changed at the first sign-in, within ``life``.
 
     Raises:
         UsageError: If the name or the password will not do.
@@ -146,6 +153,7 @@ def add_user(connection: Connection, name: str, role: Role, password: str | None
             role=role.value,
             password_hash=_hasher().hash(told),
             must_change_password=password is None,
+            password_ends_at=text_of(datetime.now(UTC) + life) if password is None else None,
             disabled=False,
             created_at=text_of(),
         )
@@ -198,8 +206,11 @@ def change_user(
     role: Role | None = None,
     disabled: bool | None = None,
     reset_password: bool = False,
+    life: timedelta = _WEEK,
 ) -> tuple[User, str | None]:
-    """Change an account; a new password is made up on request and told once. Every session of the person ends.
+    """Change an account; a new password is made up on request and told once, to be used within ``life``.
+
+    Every session of the person ends. With a new password, failed sign-ins of the name are forgotten.
 
     Raises:
         NotFound: If there is no such account.
@@ -228,7 +239,9 @@ def change_user(
     if disabled is not None:
         values["disabled"] = disabled
     if password is not None:
-        values |= {"password_hash": _hasher().hash(password), "must_change_password": True}
+        ends = text_of(datetime.now(UTC) + life)
+        values |= {"password_hash": _hasher().hash(password), "must_change_password": True, "password_ends_at": ends}
+        connection.execute(delete(attempts).where(attempts.c.name == before.name.casefold()))
     if values:
         connection.execute(update(users).where(users.c.id == user_id).values(**values))
         connection.execute(delete(sessions).where(sessions.c.user_id == user_id))
@@ -242,12 +255,13 @@ def sign_in(database: Database, name: str, password: str, address: str) -> tuple
     through; and no transaction is open while the password is checked, which is slow by intention.
 
     Raises:
-        Refused: If there were too many failures.
+        Refused: If there were too many failures, or the password is a one-time password that has ended.
     """
+    origin = _origin(address)
     folded = name.replace("\0", "").casefold()[:40]
     with database.writing() as connection:
-        _check_attempts(connection, folded, address)
-        connection.execute(insert(attempts).values(name=folded, address=address, at=text_of()))
+        _check_attempts(connection, folded, origin)
+        connection.execute(insert(attempts).values(name=folded, address=origin, at=text_of()))
         row = connection.execute(select(users).where(users.c.folded == folded)).one_or_none()
     try:
         _hasher().verify(row.password_hash if row else _nobodys_hash(), password)
@@ -255,19 +269,39 @@ def sign_in(database: Database, name: str, password: str, address: str) -> tuple
         return None
     if row is None or row.disabled:
         return None
+    if row.must_change_password and row.password_ends_at is not None and row.password_ends_at < text_of():
+        # Said only to who knows the password.
+        hint = "ask your administrator for a new one"
+        raise Refused(401, "password_ended", "this one-time password was not used in time", hint=hint)
     user = _user(row)
     with database.writing() as connection:
-        connection.execute(delete(attempts).where(attempts.c.name == folded, attempts.c.address == address))
+        connection.execute(delete(attempts).where(attempts.c.name == folded, attempts.c.address == origin))
         return user, open_session(connection, user)
 
 
-def _check_attempts(connection: Connection, folded: str, address: str) -> None:
+def _origin(address: str) -> str:
+    """Whose tries count together: an address; of IPv6 the /64, since whoever has one address there has them all."""
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address[:64]
+    if isinstance(found, IPv6Address):
+        if found.ipv4_mapped is not None:
+            return str(found.ipv4_mapped)
+        return str(ip_network((found, 64), strict=False))
+    return str(found)
+
+
+def _check_attempts(connection: Connection, folded: str, origin: str) -> None:
     since = datetime.now(UTC) - _WINDOW
     connection.execute(delete(attempts).where(attempts.c.at < text_of(since)))
+    tried = connection.scalar(select(func.count()).select_from(attempts).where(attempts.c.name == folded)) or 0
     limits = (
-        (_FAILURES_OF_NAME_HERE, (attempts.c.name == folded) & (attempts.c.address == address)),
-        (_FAILURES_HERE, attempts.c.address == address),
-        (_FAILURES_OF_NAME, attempts.c.name == folded),
+        (
+            _FAILURES_WHEN_GUESSED if tried >= _FAILURES_OF_NAME else _FAILURES_OF_NAME_HERE,
+            (attempts.c.name == folded) & (attempts.c.address == origin),
+        ),
+        (_FAILURES_HERE, attempts.c.address == origin),
     )
     for limit, which in limits:
         found = connection.execute(select(attempts.c.at).where(which).order_by(attempts.c.at.desc()).limit(limit)).all()
@@ -285,10 +319,10 @@ def change_password(database: Database, user: User, current: str, new: str, addr
         Refused: If the current one is wrong, or there were too many failures.
         UsageError: If the new one will not do.
     """
-    folded = user.name.casefold()
+    folded, origin = user.name.casefold(), _origin(address)
     with database.writing() as connection:
-        _check_attempts(connection, folded, address)
-        connection.execute(insert(attempts).values(name=folded, address=address, at=text_of()))
+        _check_attempts(connection, folded, origin)
+        connection.execute(insert(attempts).values(name=folded, address=origin, at=text_of()))
         known = connection.execute(select(users.c.password_hash).where(users.c.id == user.id)).scalar_one()
     # Both hashes are slow by intention: nobody's save waits for them.
     try:
@@ -299,13 +333,13 @@ def change_password(database: Database, user: User, current: str, new: str, addr
     if new == current:
         msg = "the new password is the old one"
         raise UsageError(msg, hint="take another")
-    values = {"password_hash": _hasher().hash(new), "must_change_password": False}
+    values = {"password_hash": _hasher().hash(new), "must_change_password": False, "password_ends_at": None}
     with database.writing() as connection:
         unchanged = (users.c.id == user.id) & (users.c.password_hash == known)
         if not connection.execute(update(users).where(unchanged).values(**values)).rowcount:
             raise Refused(409, "exists", "the password was changed meanwhile", hint="sign in again")
         connection.execute(delete(sessions).where(sessions.c.user_id == user.id))
-        connection.execute(delete(attempts).where(attempts.c.name == folded, attempts.c.address == address))
+        connection.execute(delete(attempts).where(attempts.c.name == folded, attempts.c.address == origin))
 
 
 def _digest(token: str) -> str:

@@ -14,6 +14,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from pipeline.errors import PrerequisiteError, UsageError
+from pipeline.review.rights import open_private, private_tree
 from pipeline.settings import Settings
 
 __all__ = ["Database", "open_database"]
@@ -60,11 +61,13 @@ def open_database(settings: Settings) -> Database:
 
     Raises:
         UsageError: If the setting is no address of a database.
-        PrerequisiteError: If the database cannot be reached, or a newer version of this program wrote it.
+        PrerequisiteError: If the database cannot be reached, a newer version of this program wrote it, or files of the
+            review page belong to another account.
     """
     url = _url(settings)
     if url.get_backend_name() == "sqlite":
-        _private_folder(Path(str(url.database)).parent)
+        private_tree(settings.review_dir)
+        open_private(Path(str(url.database)))  # SQLite gives its further files the rights of this one
     engine = _engine(url)
     try:
         _upgrade(engine)
@@ -88,11 +91,6 @@ def _url(settings: Settings) -> URL:
         pass
     msg = "setting review.database: it is no address of a PostgreSQL database"
     raise UsageError(msg, hint=_HINT)
-
-
-def _private_folder(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o700)
 
 
 def _engine(url: URL) -> Engine:

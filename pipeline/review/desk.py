@@ -12,6 +12,7 @@ from sqlalchemy import Connection, update
 from pipeline.annotation.labels import label_set
 from pipeline.conversation import Conversation
 from pipeline.errors import InputError, RescueError
+from pipeline.links import check_link
 from pipeline.review import trail
 from pipeline.review.accounts import User
 from pipeline.review.adjudicating import adjudicated_rows, versions_json
@@ -43,13 +44,13 @@ from pipeline.review.layers import (
     write,
 )
 from pipeline.review.library import Library, source_facts
-from pipeline.review.playing import POINTS_PER_SECOND, Playable, playable, prepare, waveform
+from pipeline.review.playing import POINTS_PER_SECOND, Playable, not_played, playable, prepare, waveform
 from pipeline.review.recognition import Heard, heard
 from pipeline.review.seeding import annotation_there, first_rows
 from pipeline.review.tables import assignments, moment
 from pipeline.station import Record, State, Workspace
 from pipeline.store import Json, digest_json
-from pipeline.subtitles import subtitle_cues
+from pipeline.subtitles import subtitle_candidates, subtitle_cues
 from pipeline.times import Seconds
 
 __all__ = ["Desk"]
@@ -120,6 +121,8 @@ class Desk:
         url = f"/api/assignments/{assignment_id}"
         recording = playable(work.workspace)
         cues, notes = _cues(work)
+        if not_played(work.workspace):
+            notes.append("the recording is not shown: it is a link out of the conversation's folder")
         scenario = work.conversation.scenario
         return {
             "id": assignment_id,
@@ -139,7 +142,7 @@ class Desk:
             },
             "media": recording.to_json(f"{url}/media") if recording else None,
             "waveform": {"url": f"{url}/waveform", "points_per_second": POINTS_PER_SECOND}
-            if Record.read(work.workspace.record("audio")).state is State.DONE
+            if Record.read(work.workspace.record("audio")).state is State.DONE and not not_played(work.workspace)
             else None,
             "labels": label_set(scenario).model_dump(mode="json", exclude={"scenario"}) if scenario else None,
             "turns": work.heard.to_json() if work.heard else [],
@@ -413,6 +416,8 @@ def _as_it_stands(work: _Work) -> Layer:
 def _cues(work: _Work) -> tuple[list[dict[str, Json]], list[str]]:
     """The subtitle cues, or a note that says why there are none."""
     try:
+        for path in subtitle_candidates(work.conversation, work.workspace.raw):
+            check_link(work.workspace, path)
         found = subtitle_cues(work.conversation, work.workspace.raw)
     except RescueError as error:
         return [], [f"no subtitles: {error}"]

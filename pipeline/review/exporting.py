@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from sqlalchemy import Connection, delete, insert, select
 
@@ -25,6 +24,7 @@ from pipeline.review.assignments import Assignment, Task, of_conversation
 from pipeline.review.database import Database
 from pipeline.review.entries import VERIFIED, Entry, annotation_of_layer, live
 from pipeline.review.layers import history
+from pipeline.review.rights import make_private
 from pipeline.review.tables import exports, moment
 from pipeline.station import Workspace
 from pipeline.store import Json, digest_file, write_json
@@ -46,16 +46,14 @@ class Exported:
     """Whether a file was not written that would have been."""
 
 
-def export_conversation(
-    database: Database, workspace: Workspace, *, replace: bool = False, user: User | None = None
-) -> Exported:
+def export_conversation(database: Database, workspace: Workspace, *, by: User | str, replace: bool = False) -> Exported:
     """Write the annotation files of a conversation.
 
     Args:
         database: The store.
         workspace: The conversation.
+        by: Who asks, for the audit log.
         replace: Replace files that were not written from here, or were edited since.
-        user: Who asks, for the audit log.
 
     Raises:
         InputError: If an annotation cannot be written.
@@ -74,7 +72,7 @@ def export_conversation(
         _write_annotation(connection, workspace, layers, done, replace=replace)
         _write_provenance(connection, workspace, layers)
         detail = ", ".join(done.files) or "nothing"
-        trail.note(connection, user, "export", conversation=workspace.conversation.id, detail=detail)
+        trail.note(connection, by, "export", conversation=workspace.conversation.id, detail=detail)
     return done
 
 
@@ -137,6 +135,7 @@ def _write(
     author = AUTHOR if status is Status.ADJUDICATED else one.user
     origin = Origin.model_validate({"author": author, "time": one.changed_at, "status": status})
     save_annotation(path, annotation_of_layer(workspace.conversation, entries, origin))
+    make_private(path)
     connection.execute(delete(exports).where(known))
     connection.execute(
         insert(exports).values(
@@ -180,4 +179,6 @@ def _write_provenance(
                 ],
             }
         )
-    write_json(Path(workspace.artifact(PROVENANCE_FILE)), {"layers": content})
+    path = workspace.artifact(PROVENANCE_FILE)
+    write_json(path, {"layers": content})
+    make_private(path)

@@ -10,16 +10,16 @@ from pipeline.review.database import Database
 from pipeline.review.errors import NotFound
 from pipeline.review.exporting import Exported, export_conversation
 from pipeline.review.library import Library, source_facts
-from pipeline.review.playing import prepare
+from pipeline.review.playing import not_played, prepare
 from pipeline.review.seeding import first_rows, sources_of
 from pipeline.station import Workspace
 from pipeline.store import Json
 
-__all__ = ["Office", "give"]
+__all__ = ["Office", "file_notes", "give"]
 
 
 def give(
-    database: Database, workspace: Workspace, user_id: int, task: Task, source: Source, by: User | None
+    database: Database, workspace: Workspace, user_id: int, task: Task, source: Source, by: User | str
 ) -> Assignment:
     """Assign a conversation, after a look at whether work on it can begin.
 
@@ -33,7 +33,11 @@ def give(
             msg, conversation=workspace.conversation.id, hint="add `scenario: couple` to conversation.yaml"
         )
     if task is Task.INDEPENDENT:
-        first_rows(workspace, source)
+        try:
+            first_rows(workspace, source)
+        except InputError as error:
+            error.hint = "; ".join([*([error.hint] if error.hint else []), *sources_of(workspace)[1]])
+            raise
     prepare(workspace)
     with database.writing() as connection:
         user = find_user(connection, user_id)
@@ -41,6 +45,20 @@ def give(
         detail = f"{task.value} to {user.name}"
         trail.note(connection, by, "assign", conversation=workspace.conversation.id, detail=detail)
     return made
+
+
+def file_notes(workspace: Workspace) -> list[str]:
+    """What administrators should know of a conversation's files: those that are not read or not shown, and why."""
+    return _looked_at(workspace)[1]
+
+
+def _looked_at(workspace: Workspace) -> tuple[list[str], list[str]]:
+    sources, notes = sources_of(workspace)
+    if not_played(workspace):
+        text = f"{workspace.conversation.media} is a link out of the conversation's folder and is not played"
+        way = "copy it there, add it anew with `rescue add --link`, or name its folder in review.linked_folders"
+        notes.append(f"{text}: {way}")
+    return sources, notes
 
 
 class Office:
@@ -63,10 +81,11 @@ class Office:
                 "title": workspace.conversation.title,
                 "scenario": workspace.conversation.scenario,
                 "duration": facts["duration"] if (facts := source_facts(workspace)) else None,
-                "sources": sources_of(workspace),
+                "sources": sources,
                 "problem": None
                 if workspace.conversation.scenario
                 else "the scenario is missing: add `scenario: couple` or `family` to conversation.yaml",
+                "notes": notes,
                 "assignments": [
                     self._given(one, progress[one.id])
                     for one in given
@@ -74,6 +93,7 @@ class Office:
                 ],
             }
             for workspace in workspaces
+            for sources, notes in (_looked_at(workspace),)
         ]
 
     def _given(self, one: Assignment, progress: dict[str, Json]) -> dict[str, Json]:
@@ -104,7 +124,7 @@ class Office:
 
     def export(self, by: User, key: str, *, replace: bool) -> Exported:
         """Write the annotation files of a conversation."""
-        return export_conversation(self._database, self._workspace(key), replace=replace, user=by)
+        return export_conversation(self._database, self._workspace(key), by=by, replace=replace)
 
     def _workspace(self, key: str) -> Workspace:
         found = self._library.named(key)

@@ -18,13 +18,15 @@ from filelock import FileLock, Timeout
 
 from pipeline.errors import RescueError
 from pipeline.extras import load
+from pipeline.links import leads_out
 from pipeline.media.audio import SAMPLE_RATE
 from pipeline.media.ffmpeg import SAFE_INPUT, binary, file_url
 from pipeline.review.library import source_facts
+from pipeline.review.rights import make_private
 from pipeline.station import Record, State, Workspace
 from pipeline.store import Json, atomic_path, write_bytes
 
-__all__ = ["POINTS_PER_SECOND", "Playable", "playable", "prepare", "waveform"]
+__all__ = ["POINTS_PER_SECOND", "Playable", "not_played", "playable", "prepare", "waveform"]
 
 logger = logging.getLogger(__name__)
 
@@ -56,16 +58,19 @@ class Playable:
 
 
 def playable(workspace: Workspace) -> Playable | None:
-    """What to play of a conversation; None where there is no recording, or `rescue build` has not looked at it."""
+    """What to play of a conversation.
+
+    None where there is no recording that may be played, or `rescue build` has not looked at it.
+    """
     facts = source_facts(workspace)
-    original = workspace.source(workspace.conversation.media)
-    if facts is None or original is None or not original.is_file():
+    original = _original(workspace)
+    if facts is None or original is None:
         return None
     video = facts["info"].get("video")
     if video is None:
         return _sound(workspace, preparing=False)
     shape = (video["width"], video["height"], video["fps"])
-    kind = _as_it_is(facts["info"], original)
+    kind = _as_it_is(facts["info"], str(workspace.conversation.media))
     if kind is not None:
         return Playable(original, "video", kind, *shape, preparing=False)
     copy = _copy(workspace, facts)
@@ -74,10 +79,22 @@ def playable(workspace: Workspace) -> Playable | None:
     return _sound(workspace, preparing=True)
 
 
-def _as_it_is(info: Mapping[str, Json], original: Path) -> str | None:
-    """The media type, if every browser plays the file."""
+def not_played(workspace: Workspace) -> bool:
+    """Whether the recording is a link out of the conversation's folder that nobody made with ``rescue add --link``."""
+    path = workspace.source(workspace.conversation.media)
+    return path is not None and leads_out(workspace, path)
+
+
+def _original(workspace: Workspace) -> Path | None:
+    # Resolved: what was judged is what is opened.
+    path = workspace.source(workspace.conversation.media)
+    return None if path is None or not path.is_file() or leads_out(workspace, path) else path.resolve()
+
+
+def _as_it_is(info: Mapping[str, Json], name: str) -> str | None:
+    """The media type, if every browser plays the file of this name."""
     names = str(info["format"]).split(",")
-    kind = "video/mp4" if "mp4" in names else "video/webm" if original.suffix.casefold() == ".webm" else None
+    kind = "video/mp4" if "mp4" in names else "video/webm" if name.casefold().endswith(".webm") else None
     if kind is None or info["video"]["hdr"]:
         return None
     pictures, sounds = _CODECS[kind]
@@ -104,8 +121,8 @@ def prepare(workspace: Workspace) -> threading.Thread | None:
     """Begin to make the copy that browsers can play, if one is needed and nobody does; returns at once."""
     found = playable(workspace)
     facts = source_facts(workspace)
-    original = workspace.source(workspace.conversation.media)
-    if facts is None or original is None or not original.is_file() or facts["info"].get("video") is None:
+    original = _original(workspace)
+    if facts is None or original is None or facts["info"].get("video") is None:
         return None
     if found is not None and not found.preparing:
         return None
@@ -122,6 +139,7 @@ def _convert(original: Path, audio: Path | None, target: Path) -> None:
             if not target.is_file():
                 with atomic_path(target) as temporary:
                     subprocess.run(_command(original, audio, temporary), capture_output=True, check=True)
+                make_private(target)
     except Timeout:
         return  # another server is at it
     except (OSError, subprocess.CalledProcessError, RescueError) as error:
@@ -146,13 +164,14 @@ def waveform(workspace: Workspace) -> Path | None:
         PrerequisiteError: If soundfile is not installed.
     """
     audio = _audio(workspace)
-    if audio is None:
+    if audio is None or not_played(workspace):
         return None
     found = audio.stat()
     name = f"{workspace.conversation.key[:100]}-{found.st_size:x}-{found.st_mtime_ns:x}.u8"
     target = workspace.settings.review_dir / "waveform" / name
     if not target.is_file():
         write_bytes(target, b"".join(_peaks(audio)))
+        make_private(target)
     return target
 
 

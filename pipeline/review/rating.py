@@ -27,6 +27,7 @@ from pipeline.review.accounts import User, find_user
 from pipeline.review.assignments import Task
 from pipeline.review.database import Database
 from pipeline.review.errors import Invalid, NotFound
+from pipeline.review.rights import make_private
 from pipeline.review.tables import assignments, batches, moment, raters, rating_items, ratings, users
 from pipeline.settings import Settings
 from pipeline.store import Json, write_text
@@ -100,7 +101,7 @@ class Ratings:
             items = _items(connection, batch_id, user)
             random.Random(f"{row.seed}/{user.id}").shuffle(items)  # noqa: S311 - an order to be repeated, no secret
             given = _values(connection, [item.id for item in items], user.id)
-            trail.note(connection, user, "rate", detail=batch_id)
+            trail.note(connection, user, "rate", detail=row.title)
             return {
                 "id": row.id,
                 "title": row.title,
@@ -207,7 +208,7 @@ class Ratings:
                     for one, shown in zip(answers, content, strict=True)
                 ],
             )
-            trail.note(connection, user, "add_batch", detail=batch_id)
+            trail.note(connection, user, "add_batch", detail=wanted.title)
         return next(one for one in self.overview()["batches"] if one["id"] == batch_id)
 
     def export(self, batch_id: str, user: User | None = None) -> list[str]:
@@ -222,7 +223,7 @@ class Ratings:
             if row is None:
                 raise NotFound
             newest = _all_values(connection, batch_id)
-            trail.note(connection, user, "export_ratings", detail=batch_id)
+            trail.note(connection, user, "export_ratings", detail=row.title)
         if not newest:
             msg = f"nobody has rated anything in {row.title!r}"
             raise InputError(msg, hint="ask the raters")
@@ -235,6 +236,7 @@ class Ratings:
             writer.writerows(one for one in newest if one["run"] == run)
             name = f"ratings/{key_of(run)[:100]}-{batch_id[:8]}.csv"
             write_text(self._settings.review_dir / name, text.getvalue())
+            make_private(self._settings.review_dir / name)
             written.append(f"review/{name}")
         return written
 

@@ -8,8 +8,9 @@ from uuid import uuid4
 
 from pipeline.annotation.formats.transfer import take
 from pipeline.annotation.model import Annotation, Row, Status
-from pipeline.annotation.versions import Version, read_versions
+from pipeline.annotation.versions import Version, read_version, version_files
 from pipeline.errors import InputError, RescueError
+from pipeline.links import check_link
 from pipeline.review.assignments import Source
 from pipeline.review.entries import Entry, entries_of
 from pipeline.review.recognition import Heard, heard
@@ -36,7 +37,8 @@ def first_rows(workspace: Workspace, source: Source) -> Seed:
             the annotation, is taken only where it is asked for: an annotator must not see another one's answer.
 
     Raises:
-        InputError: If what is asked for is not there, or cannot be read.
+        InputError: If what is asked for is not there, or cannot be read. An annotator reads the message: it says
+            nothing of files that other people wrote (`sources_of` tells administrators).
     """
     makers = {Source.DRAFT: _of_draft, Source.TURNS: _of_turns, Source.ANNOTATION: _of_annotation}
     if source is Source.EMPTY:
@@ -57,19 +59,17 @@ def first_rows(workspace: Workspace, source: Source) -> Seed:
     raise InputError(msg, conversation=workspace.conversation.id, hint=hint)
 
 
-def sources_of(workspace: Workspace) -> list[str]:
-    """The sources that are there."""
+def sources_of(workspace: Workspace) -> tuple[list[str], list[str]]:
+    """The sources that are there; and, for administrators, the files under ``annotations`` that cannot be read."""
+    versions, broken = _versions(workspace)
     found = []
     if heard(workspace) is not None:
         found.append(Source.TURNS.value)
     if workspace.conversation.annotations is not None:
         found.append(Source.ANNOTATION.value)
-    try:
-        if _drafts(workspace):
-            found.append(Source.DRAFT.value)
-    except RescueError:  # an unreadable file under annotations/: said where that source is asked for
-        pass
-    return found
+    if _drafts(versions):
+        found.append(Source.DRAFT.value)
+    return found, broken
 
 
 def annotation_there(workspace: Workspace) -> Annotation | None:
@@ -79,17 +79,34 @@ def annotation_there(workspace: Workspace) -> Annotation | None:
         InputError: If it cannot be read.
     """
     path = workspace.source(workspace.conversation.annotations)
-    return None if path is None else take(path, workspace.conversation).loaded.annotation
+    if path is None:
+        return None
+    check_link(workspace, path)
+    return take(path, workspace.conversation).loaded.annotation
 
 
-def _drafts(workspace: Workspace) -> list[Version]:
+def _versions(workspace: Workspace) -> tuple[list[Version], list[str]]:
+    """Everybody's annotations, and what keeps the others from being read.
+
+    One file that cannot be read must not stop those who know nothing of its author.
+    """
+    found, broken = [], []
+    for path in version_files(workspace.raw):
+        try:
+            check_link(workspace, path)
+            found.append(read_version(path, workspace.conversation))
+        except RescueError as error:
+            broken.append(str(error))
+    return found, broken
+
+
+def _drafts(versions: Sequence[Version]) -> list[Version]:
     """Drafts of models. Those of people are their work: nobody else sees it."""
-    versions = read_versions(workspace.raw, workspace.conversation)
     return [one for one in versions if one.origin.status is Status.DRAFT and one.origin.model]
 
 
 def _of_draft(workspace: Workspace) -> list[Entry] | None:
-    drafts = _drafts(workspace)
+    drafts = _drafts(_versions(workspace)[0])
     if not drafts:
         return None
     newest = max(drafts, key=lambda one: (one.origin.time.timestamp() if one.origin.time else 0.0, one.path.name))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import socket
+from datetime import timedelta
 
 import uvicorn
 
 from pipeline.errors import PrerequisiteError
+from pipeline.review import trail
 from pipeline.review.accounts import NewPassword, Role, add_user, any_user
 from pipeline.review.database import Database
 from pipeline.review.web.app import LOOPBACK, create_app
@@ -46,10 +48,13 @@ def listen(host: str, port: int | None) -> socket.socket:
     raise PrerequisiteError(msg, hint="name another port with --port, or another --host")
 
 
-def first_administrator(database: Database) -> NewPassword | None:
-    """Make the first account where there is none; its password is to be changed at the first sign-in."""
+def first_administrator(database: Database, life: timedelta) -> NewPassword | None:
+    """Make the first account where there is none; its password is to be changed within ``life``."""
     with database.writing() as connection:
-        return None if any_user(connection) else add_user(connection, FIRST_NAME, Role.ADMINISTRATOR)
+        if any_user(connection):
+            return None
+        trail.note(connection, trail.at_the_command_line(), "add_user", detail=f"{FIRST_NAME}, {Role.ADMINISTRATOR}")
+        return add_user(connection, FIRST_NAME, Role.ADMINISTRATOR, life=life)
 
 
 def serve(settings: Settings, database: Database, opened: socket.socket, host: str) -> None:

@@ -64,6 +64,7 @@ users = Table(
     Column("role", String(20), nullable=False),
     Column("password_hash", Text, nullable=False),
     Column("must_change_password", Boolean, nullable=False),
+    Column("password_ends_at", _Moment),  # of a one-time password
     Column("disabled", Boolean, nullable=False),
     Column("created_at", _Moment, nullable=False),
     Column("last_seen_at", _Moment),

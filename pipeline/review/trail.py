@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, insert, select
@@ -11,7 +12,7 @@ from pipeline.review.database import Database
 from pipeline.review.tables import audit, moment
 from pipeline.store import Json
 
-__all__ = ["entries", "note", "note_visit"]
+__all__ = ["at_the_command_line", "entries", "note", "note_visit"]
 
 _VISIT = timedelta(minutes=10)
 """Within this time one entry stands for all requests of one kind."""
@@ -19,23 +20,42 @@ _VISIT = timedelta(minutes=10)
 
 def note(
     connection: Connection,
-    user: User | None,
+    user: User | str | None,
     action: str,
     *,
     conversation: str | None = None,
     detail: str | None = None,
 ) -> None:
-    """Add an entry. Details name things, never what somebody said or a secret."""
+    """Add an entry. Details name things, never what somebody said or a secret.
+
+    Args:
+        connection: The store.
+        user: Who did it; a text is somebody without an account here (`at_the_command_line`), None is nobody known.
+        action: What was done.
+        conversation: The conversation it was done to.
+        detail: To whom, or how much.
+    """
     connection.execute(
         insert(audit).values(
             at=moment(),
-            user_id=user.id if user else None,
-            user=user.name if user else None,
+            user_id=user.id if isinstance(user, User) else None,
+            user=user.name if isinstance(user, User) else user,
             action=action,
             conversation_id=conversation,
             detail=detail,
         )
     )
+
+
+def at_the_command_line() -> str:
+    """Who runs ``rescue review`` on this machine: no account of the page has a name like it."""
+    try:
+        import pwd  # noqa: PLC0415 - not on every system
+
+        name = pwd.getpwuid(os.getuid()).pw_name  # not from the environment, where anybody can be anybody
+    except (ImportError, KeyError):
+        return "command line"
+    return f"{name[:25]} (command line)"
 
 
 def note_visit(database: Database, user: User, action: str, conversation: str) -> None:

@@ -1,8 +1,7 @@
-"""Forced alignment: word times from a wav2vec2 model, where one is configured. Needs torch.
+"""Forced alignment: where the recognised words of a segment lie in its sound.
 
-The model gives a probability for each letter every 20 ms; the times of a word are those of its letters on the best path
-through them (CTC segmentation, Kürzinger et al., 2020; ``torchaudio.functional.forced_align``). Letters that the model
-does not know are left out, so a word of digits only comes back without times and is placed by `pipeline.speech.words`.
+The text stays as it was recognised. A word that an aligner cannot spell comes back without times and is placed by
+`pipeline.speech.words`; a segment whose text does not fit its sound keeps the times that it had.
 """
 
 from __future__ import annotations
@@ -10,15 +9,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
-from typing import Any, TypeAlias
+from itertools import accumulate, groupby, pairwise
+from typing import Any, Protocol, TypeAlias
+
+from numpy.typing import NDArray
 
 from pipeline.speech.sound import Sound
 from pipeline.speech.voice import SAMPLE_RATE
 from pipeline.speech.words import RawWord
 from pipeline.times import Interval
 
-__all__ = ["NOT_ALIGNED", "Aligner", "align", "letter_spans"]
+__all__ = ["NOT_ALIGNED", "Aligner", "LetterAligner", "align", "letter_spans", "spread"]
 
 NOT_ALIGNED = "not_aligned"
 """The text did not fit its sound; the word keeps the recogniser's own times."""
@@ -31,9 +32,29 @@ _SHORTEST = 400
 Tensor: TypeAlias = Any
 
 
+class Aligner(Protocol):
+    """Places words in sound."""
+
+    def place(self, texts: Sequence[str], sound: NDArray[Any]) -> Sequence[Interval | None] | None:
+        """Where each word of a segment lies, in seconds from the start of ``sound``.
+
+        Args:
+            texts: The words as recognised.
+            sound: Mono float32 at 16 kHz, a little longer than the segment.
+
+        Returns:
+            An interval a word, None for one that cannot be spelled; None for all if the text does not fit.
+        """
+
+
 @dataclass(frozen=True)
-class Aligner:
-    """A wav2vec2 model and its alphabet."""
+class LetterAligner:
+    """A wav2vec2 model and its alphabet. Needs torch.
+
+    The model gives a probability for each letter every 20 ms; the times of a word are those of its letters on the best
+    path through them (CTC segmentation, Kürzinger et al., 2020; ``torchaudio.functional.forced_align``). Letters that
+    the model does not know are left out, so a word of digits only has no times.
+    """
 
     emit: Callable[[Tensor], Tensor]
     """From samples (1, n) at 16 kHz to log probabilities (frames, letters)."""
@@ -41,6 +62,35 @@ class Aligner:
     """Lower-case letter to its column."""
     blank: int
     """Column of the CTC blank."""
+
+    def place(self, texts: Sequence[str], sound: NDArray[Any]) -> Sequence[Interval | None] | None:
+        """As `Aligner.place`."""
+        import torch
+
+        spelled = [[self.alphabet[letter] for letter in text.lower() if letter in self.alphabet] for text in texts]
+        letters = [letter for word in spelled for letter in word]
+        if not letters or len(sound) < _SHORTEST:
+            return None
+        emission = self.emit(torch.from_numpy(sound)[None])
+        spans = letter_spans(emission, letters, self.blank)
+        if spans is None:
+            return None
+        frame = len(sound) / SAMPLE_RATE / len(emission)
+        return spread([Interval(start * frame, end * frame) for start, end in spans], [len(own) for own in spelled])
+
+
+def spread(parts: Sequence[Interval], counts: Sequence[int]) -> list[Interval | None]:
+    """One interval a word from those of its parts, in order; None for a word of none.
+
+    Example:
+        >>> spread([Interval(0, 1), Interval(1, 2)], [2, 0])
+        [Interval(start=0, end=2), None]
+    """
+    ends = list(accumulate(counts))
+    return [
+        Interval(parts[end - count].start, parts[end - 1].end) if count else None
+        for end, count in zip(ends, counts, strict=True)
+    ]
 
 
 def align(aligner: Aligner, words: Sequence[RawWord], sound: Sound) -> list[RawWord]:
@@ -80,32 +130,20 @@ def letter_spans(emission: Tensor, letters: Sequence[int], blank: int) -> list[t
 
 
 def _align_segment(aligner: Aligner, words: list[RawWord], whole: Sound) -> list[RawWord]:
-    import torch
-
     span = _span(words, len(whole) / SAMPLE_RATE)
-    spelled = [
-        [aligner.alphabet[letter] for letter in word.text.lower() if letter in aligner.alphabet] for word in words
-    ]
-    letters = [letter for word in spelled for letter in word]
-    sound = whole[int(span.start * SAMPLE_RATE) : int(span.end * SAMPLE_RATE)] if span else whole[:0]
-    spans = None
-    if span is not None and letters and len(sound) >= _SHORTEST:
-        emission = aligner.emit(torch.from_numpy(sound)[None])
-        spans = letter_spans(emission, letters, aligner.blank)
-        frame = span.duration / len(emission)
-    if span is None or spans is None:
+    if span is None:
         return [replace(word, flags=(*word.flags, NOT_ALIGNED)) for word in words]
-    done = []
-    passed = 0
-    for word, own in zip(words, spelled, strict=True):
-        if own:
-            start = span.start + spans[passed][0] * frame
-            end = span.start + spans[passed + len(own) - 1][1] * frame
-            done.append(replace(word, start=start, end=end, time_source="alignment"))
-        else:
-            done.append(replace(word, start=None, end=None))
-        passed += len(own)
-    return done
+    first = int(span.start * SAMPLE_RATE)
+    places = aligner.place([word.text for word in words], whole[first : int(span.end * SAMPLE_RATE)])
+    if places is None:
+        return [replace(word, flags=(*word.flags, NOT_ALIGNED)) for word in words]
+    start = first / SAMPLE_RATE
+    return [
+        replace(word, start=None, end=None)
+        if place is None
+        else replace(word, start=start + place.start, end=start + place.end, time_source="alignment")
+        for word, place in zip(words, places, strict=True)
+    ]
 
 
 def _span(words: Sequence[RawWord], duration: float) -> Interval | None:

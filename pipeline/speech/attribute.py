@@ -39,8 +39,6 @@ OVERLAPPED = "overlapped"
 """Several people talk during the word."""
 
 _SENTENCE_END = re.compile(r"[.?!\u2026][\"')\]]*$")
-_SENTENCE_PAUSE: Seconds = 0.6
-"""A pause that ends a sentence also where no mark does."""
 _REPLY_PAUSE: Seconds = 0.2
 """A pause before or after a word that lets it be a reply of its own."""
 _CLEAR_SHARE = 0.8
@@ -120,7 +118,7 @@ def attribute(words: Sequence[Word], turns: Sequence[SpeakerTurn], settings: Tur
     """
     stretches = _Stretches(turns)
     spoken: list[SpokenWord] = []
-    for first, last in _sentences(words):
+    for first, last in _sentences(words, settings.pause):
         shares = [stretches.shares(_solid(word.interval)) for word in words[first:last]]
         totals: Counter[str] = Counter()
         for share in shares:
@@ -154,14 +152,18 @@ def _choose(
     return max(tied, key=lambda speaker: sentence[speaker]), (OVERLAPPED,) if len(tied) > 1 else ()
 
 
-def _sentences(words: Sequence[Word]) -> list[tuple[int, int]]:
-    """First and past-last position of each sentence: ended by a mark, a pause, or the recogniser's own segment."""
+def _sentences(words: Sequence[Word], pause: Seconds) -> list[tuple[int, int]]:
+    """First and past-last position of each sentence: ended by a mark, the recogniser's own segment, or a pause.
+
+    The pause is the one that ends a turn. Aligned words show the short pauses inside a sentence, and to end it there
+    gives its halves to two people (docs/reference/quality.md).
+    """
     borders = [
         position
         for position in range(1, len(words))
         if _SENTENCE_END.search(words[position - 1].text)
         or words[position].segment != words[position - 1].segment
-        or words[position].start - words[position - 1].end >= _SENTENCE_PAUSE
+        or words[position].start - words[position - 1].end >= pause
     ]
     return list(zip([0, *borders], [*borders, len(words)], strict=True)) if words else []
 

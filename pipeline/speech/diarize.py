@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.conversation import SpeakerBounds
+from pipeline.speech.memory import Batch
 from pipeline.speech.nist import SpeakerTurn
 from pipeline.speech.sound import Sound, find_voice
 from pipeline.speech.voice import SAMPLE_RATE
@@ -98,29 +99,40 @@ def bound_arguments(bounds: SpeakerBounds | None) -> dict[str, int]:
     return {"min_speakers": bounds.min, "max_speakers": bounds.max}
 
 
-def diarize(pipeline: Any, sound: Sound, bounds: SpeakerBounds | None) -> Diarization:
+def diarize(pipeline: Any, sound: Sound, bounds: SpeakerBounds | None, *, batch: Batch | None = None) -> Diarization:
     """Diarize one recording. A recording without speech has no speakers.
 
     Args:
         pipeline: A pyannote diarization pipeline.
         sound: The recording. Only the embedded pipeline reads it piece by piece; others need it whole in memory.
         bounds: How many people may speak, if known.
+        batch: Windows at once, kept from one recording to the next; as the pipeline has it if None.
+
+    Raises:
+        PrerequisiteError: If the device has not enough memory for one window.
     """
     import torch
 
     arguments = bound_arguments(bounds)
     if not len(sound):
         return Diarization((), {}, arguments)
-    torch.manual_seed(0)
     file: dict[str, Any] = {"uri": "audio", "sample_rate": SAMPLE_RATE}
     if getattr(pipeline, "reads_sound", False):
         file[SOUND] = sound
     else:
         file["waveform"] = torch.from_numpy(sound[:])[None]
+    file[VOICE] = find_voice(sound)
+
+    def attempt(size: int | None) -> Any:
+        torch.manual_seed(0)
+        if size is not None:
+            pipeline.segmentation_batch_size = pipeline.embedding_batch_size = size
+        return pipeline(dict(file), **arguments)
+
     with warnings.catch_warnings():
         # pyannote warns of a speaker count outside the bounds; here that becomes a flag in the result.
         warnings.simplefilter("ignore", UserWarning)
-        output = pipeline({**file, VOICE: find_voice(sound)}, **arguments)
+        output = batch.run(attempt) if batch is not None else attempt(None)
     annotation = getattr(output, "speaker_diarization", output)
     found = sorted(
         SpeakerTurn(round_time(max(0.0, part.start)), round_time(min(part.end, len(sound) / SAMPLE_RATE)), str(label))

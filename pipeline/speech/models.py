@@ -12,7 +12,9 @@ from pipeline.errors import PrerequisiteError
 from pipeline.privacy import go_offline, go_private
 from pipeline.settings import EMBEDDED, Settings
 from pipeline.speech import weights
-from pipeline.speech.align import Aligner
+from pipeline.speech.align import Aligner, LetterAligner
+from pipeline.speech.memory import Batch
+from pipeline.speech.phones import LANGUAGE, PhoneAligner
 from pipeline.speech.recognize import AUTO
 
 __all__ = ["Models"]
@@ -34,6 +36,8 @@ class Models:
         self._settings = settings
         self._loaded: dict[str, Model] = {}
         self._lock = Lock()
+        self.recognition_batch = Batch(settings.recognition.batch_size)
+        self.diarization_batch = Batch(settings.diarization.batch_size)
 
     @property
     def device(self) -> str:
@@ -63,13 +67,16 @@ class Models:
         """
         return self._once("recognizer", self._load_recognizer)
 
-    def aligner(self, language: str) -> Aligner:
-        """The forced alignment model of a language.
+    def aligner(self, language: str) -> Aligner | None:
+        """The forced alignment model of a language; None if word times come from attention.
 
         Raises:
             PrerequisiteError: If the library or the model is missing, or there is none for the language.
         """
-        aligner: Aligner = self._once(f"aligner {language}", lambda: self._load_aligner(language))
+        name = self._settings.recognition.alignment
+        if not name or (name == EMBEDDED and language != LANGUAGE):
+            return None
+        aligner: Aligner = self._once(f"aligner {language}", lambda: self._load_aligner(name, language))
         return aligner
 
     def diarizer(self) -> Model:
@@ -111,8 +118,9 @@ class Models:
             hint = "name a folder with a CTranslate2 Whisper model, or a model of the local cache, in recognition.model"
             raise PrerequisiteError(msg, hint=hint) from error
 
-    def _load_aligner(self, language: str) -> Aligner:
-        name = self._settings.recognition.alignment
+    def _load_aligner(self, name: str, language: str) -> Aligner:
+        if name == EMBEDDED:
+            return PhoneAligner()
         try:
             import torch
             from whisperx.alignment import load_align_model
@@ -139,7 +147,7 @@ class Models:
         blank = next((alphabet[name] for name in ("[pad]", "<pad>", "-") if name in alphabet), 0)
         letters = {letter: column for letter, column in alphabet.items() if len(letter) == 1 and column != blank}
         letters.pop("|", None)  # stands between words
-        return Aligner(emit, letters, blank)
+        return LetterAligner(emit, letters, blank)
 
     def _load_diarizer(self) -> Model:
         settings = self._settings.diarization
@@ -158,7 +166,6 @@ class Models:
         else:
             torch.set_num_threads(self._settings.threads)
             pipeline = _load_hub_pipeline(Pipeline, settings.model)
-            pipeline.segmentation_batch_size = pipeline.embedding_batch_size = settings.batch_size
         return pipeline.to(torch.device(self.device))
 
 

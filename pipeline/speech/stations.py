@@ -33,10 +33,10 @@ class WordsStation(Station):
     """Recognise speech: every word with start, end, confidence and how its time was got."""
 
     name = "words"
-    version = 2
+    version = 3
     needs = ("audio",)
     outputs = ("words.parquet", "subtitles.json")
-    packages = ("ctranslate2", "faster-whisper", "onnxruntime", "rapidfuzz", "webvtt-py")
+    packages = ("ctranslate2", "faster-whisper", "onnxruntime", "pocketsphinx", "rapidfuzz", "webvtt-py")
     summary_doc = "Writes down every word that is said, with its start and end: as the subtitles say, if there are any."
 
     def __init__(self, models: Models) -> None:
@@ -49,19 +49,18 @@ class WordsStation(Station):
         return {"audio": workspace.artifact("audio.flac"), **files}
 
     def parameters(self, workspace: Workspace) -> Mapping[str, Json]:
-        """Language, and the options of recogniser and speech detector."""
+        """Language, and the options of recogniser and voice detector. The batch decides nothing but rounding."""
         settings = workspace.settings.recognition
         return {
             "language": _language(workspace),
             "beam_size": settings.beam_size,
-            "batch_size": settings.batch_size,
             "compute_type": settings.compute_type,
             "max_word_seconds": settings.max_word_seconds,
             "voice_detection": DETECTION,
         }
 
     def models(self, workspace: Workspace) -> Mapping[str, str]:
-        """Digests of the recogniser and the speech detector."""
+        """Digests of the recogniser, the speech detector, and the aligner if there is one."""
         settings = workspace.settings.recognition
         return weights.recognition_digests(settings.model, settings.alignment)
 
@@ -79,11 +78,12 @@ class WordsStation(Station):
             sound,
             workspace.settings.recognition,
             language=_language(workspace),
-            aligner=self._models.aligner if workspace.settings.recognition.alignment else None,
+            aligner=self._models.aligner,
+            batch=self._models.recognition_batch,
         )
         words: Sequence[Word] = found.words
         checked: dict[str, Json] = {}
-        flags = list(found.flags)
+        flags = [*found.flags, *self._models.recognition_batch.flags]
         differences: dict[str, Json] = {"file": None}
         if subtitles is not None:
             truth = time_cues(subtitles, found.words, found.speech, duration=len(sound) / SAMPLE_RATE)
@@ -100,6 +100,7 @@ class WordsStation(Station):
             "speech_seconds": round(sum(part.duration for part in found.speech), 1),
             "language": found.language,
             "language_probability": found.language_probability,
+            "batch_size": self._models.recognition_batch.size,
             "flags": [*flags, *([] if words else [NO_SPEECH])],
             "word_flags": _counted(flag for word in words for flag in word.flags),
             **checked,
@@ -124,7 +125,7 @@ class SpeakersStation(Station):
         return {"audio": workspace.artifact("audio.flac")}
 
     def parameters(self, workspace: Workspace) -> Mapping[str, Json]:
-        """Bounds on the number of speakers, and the options of the pipeline."""
+        """Bounds on the number of speakers, and the options of the pipeline. The batch decides nothing but rounding."""
         bounds = workspace.conversation.speaker_bounds
         settings = workspace.settings.diarization
         return {
@@ -132,7 +133,6 @@ class SpeakersStation(Station):
             "expected": _expected_speakers(workspace),
             "voice_detection": DETECTION,
             "clustering_threshold": settings.clustering_threshold,
-            "batch_size": settings.batch_size,
         }
 
     def models(self, workspace: Workspace) -> Mapping[str, str]:
@@ -144,7 +144,8 @@ class SpeakersStation(Station):
         bounds = workspace.conversation.speaker_bounds
         expected = _expected_speakers(workspace)
         sound = StoredSound(workspace.artifact("audio.flac"))
-        found = diarize(self._models.diarizer(), sound, bounds)
+        batch = self._models.diarization_batch
+        found = diarize(self._models.diarizer(), sound, bounds, batch=batch)
         write_text(workspace.artifact("speakers.rttm"), rttm_of(found.turns, workspace.conversation.key))
         content = found.to_json(bounds, expected)
         write_json(workspace.artifact("speakers.json"), content)
@@ -152,7 +153,8 @@ class SpeakersStation(Station):
             "speakers": len(found.speakers),
             "run_id": found.run_id,
             "bounds": found.arguments,
-            "flags": [*content["flags"], *([] if found.turns else [NO_SPEECH])],
+            "batch_size": batch.size,
+            "flags": [*content["flags"], *batch.flags, *([] if found.turns else [NO_SPEECH])],
         }
 
 
@@ -160,7 +162,7 @@ class TurnsStation(Station):
     """Give words to speakers and cut turns."""
 
     name = "turns"
-    version = 2
+    version = 3
     needs = ("words", "speakers")
     outputs = ("turns.parquet", "turns.vtt", "turns.json")
     summary_doc = "Puts words and voices together: who said what, turn by turn."

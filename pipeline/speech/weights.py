@@ -16,6 +16,7 @@ from pipeline.store import digest_file, digest_json
 
 __all__ = [
     "diarization_digests",
+    "embedded_alignment",
     "embedded_segmentation",
     "embedded_voice_embedding",
     "embedded_whisper",
@@ -42,6 +43,11 @@ def embedded_voice_embedding() -> Path:
     return _inside("resemblyzer", "pretrained.pt", "voice embedding")
 
 
+def embedded_alignment() -> Path:
+    """English acoustic model and dictionary inside pocketsphinx."""
+    return _inside("pocketsphinx", "model/en-us", "alignment")
+
+
 def voice_detection() -> Path:
     """The Silero network inside faster-whisper that finds voice."""
     return _inside("faster_whisper", "assets/silero_vad_v6.onnx", "voice detection")
@@ -51,7 +57,9 @@ def recognition_digests(model: str, alignment: str | None = None) -> dict[str, s
     """Model role to digest of its weights, or to its name where it is no file on this machine."""
     whisper = _digest_of(embedded_whisper() if model == EMBEDDED else model)
     roles = {"recognition": whisper, "voice_detection": weights_digest(voice_detection())}
-    return roles | ({"alignment": _digest_of(alignment)} if alignment else {})
+    if not alignment:
+        return roles
+    return roles | {"alignment": _digest_of(embedded_alignment() if alignment == EMBEDDED else alignment)}
 
 
 def diarization_digests(model: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ Sources:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ class Mesh:
     confidence: float
     """That there is a face at all, 0..1."""
 
-    @property
+    @cached_property
     def box(self) -> Points:
         """Left, top, right, bottom of all points, in pixels."""
         return np.concatenate([self.points.min(axis=0), self.points.max(axis=0)])
@@ -86,8 +86,8 @@ def digests() -> dict[str, str]:
 class FaceDetector:
     """BlazeFace, full range: faces from about a thirtieth of the picture's longer side upwards."""
 
-    def __init__(self, confidence: float, threads: int = 2) -> None:
-        self._network = _Network("face_detection", threads)
+    def __init__(self, confidence: float) -> None:
+        self._network = _Network("face_detection")
         self._confidence = confidence
         cells = (np.arange(_GRID, dtype=np.float32) + 0.5) / _GRID
         self._anchors = np.stack(np.meshgrid(cells, cells), axis=-1).reshape(-1, 2)
@@ -102,7 +102,7 @@ class FaceDetector:
         canvas = np.zeros((_INPUT, _INPUT, 3), dtype=np.uint8)
         left, top = (_INPUT - size[0]) // 2, (_INPUT - size[1]) // 2
         canvas[top : top + size[1], left : left + size[0]] = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
-        raw, logits = self._network(canvas[..., ::-1].astype(np.float32) / 127.5 - 1.0)
+        raw, logits = self._network(cv2.cvtColor(canvas, cv2.COLOR_BGR2RGB), 127.5, -1.0)
         scores = (1 / (1 + np.exp(-np.clip(logits.reshape(-1), -80, 80)))).astype(np.float32)
         sure = scores >= self._confidence
         # Centre, size and key points of a cell, moved by its anchor: x and y in pixels of the input.
@@ -121,8 +121,8 @@ class FaceDetector:
 class FaceMesh:
     """468 points of a face that was found."""
 
-    def __init__(self, threads: int = 2) -> None:
-        self._network = _Network("face_mesh", threads)
+    def __init__(self) -> None:
+        self._network = _Network("face_mesh")
 
     def fit(self, picture: Picture, box: Points, eyes: Points) -> Mesh:
         """The mesh of a face, looked for in a turned square half as large again as its box.
@@ -141,28 +141,33 @@ class FaceMesh:
         # From a point of the crop to a point of the picture.
         back = np.concatenate([turn, (centre - turn @ [_INPUT / 2, _INPUT / 2])[:, None]], axis=1)
         crop = cv2.warpAffine(picture, back, (_INPUT, _INPUT), flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP)
-        points, presence = self._network(crop[..., ::-1].astype(np.float32) / 255.0)
+        points, presence = self._network(cv2.cvtColor(crop, cv2.COLOR_BGR2RGB), 255.0)
         flat = points.reshape(-1, 3)[:, :2]
         confidence = 1 / (1 + float(np.exp(-np.clip(presence.reshape(-1)[0], -80, 80))))
         return Mesh((flat @ back[:, :2].T + back[:, 2]).astype(np.float32), confidence)
 
 
 class _Network:
-    """One network; call it with one input of shape (height, width, 3)."""
+    """One network; call it with an RGB picture of its input's size, and what its values are divided by and moved by."""
 
-    def __init__(self, role: str, threads: int) -> None:
+    def __init__(self, role: str) -> None:
         require()
         from ai_edge_litert.interpreter import Interpreter
 
-        self._interpreter: Any = Interpreter(str(_file(role)), num_threads=threads)
+        # One thread: the networks take milliseconds, in which a second one mostly waits for the first.
+        self._interpreter: Any = Interpreter(str(_file(role)), num_threads=1)
         self._interpreter.allocate_tensors()
         self._input = self._interpreter.get_input_details()[0]["index"]
+        self._scaled = np.zeros((1, _INPUT, _INPUT, 3), dtype=np.float32)
         outputs = self._interpreter.get_output_details()
         # The larger output first: boxes before scores, points before presence.
         self._outputs = [one["index"] for one in sorted(outputs, key=lambda one: -int(np.prod(one["shape"])))]
 
-    def __call__(self, picture: npt.NDArray[np.float32]) -> tuple[Points, ...]:
-        self._interpreter.set_tensor(self._input, np.ascontiguousarray(picture[None]))
+    def __call__(self, picture: npt.NDArray[Any], scale: float, offset: float = 0.0) -> tuple[Points, ...]:
+        np.divide(picture, np.float32(scale), out=self._scaled[0])
+        if offset:
+            self._scaled += np.float32(offset)
+        self._interpreter.set_tensor(self._input, self._scaled)
         self._interpreter.invoke()
         return tuple(self._interpreter.get_tensor(index) for index in self._outputs)
 

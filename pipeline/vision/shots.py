@@ -43,7 +43,7 @@ class ShotWatcher:
         import cv2
 
         height = max(2, round(picture.shape[0] * _WIDTH / picture.shape[1]))
-        small = cv2.resize(picture, (_WIDTH, height), interpolation=cv2.INTER_AREA)
+        small = cv2.resize(picture, (_WIDTH, height), interpolation=cv2.INTER_LINEAR)
         self.is_cut = bool(self._detector.process_frame(self._time, small))
         self._time = self._time + 1
         grey = np.asarray(cv2.cvtColor(small, cv2.COLOR_BGR2GRAY), dtype=np.uint8)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from pipeline.times import Interval
-from pipeline.vision.faces import FaceTrack, Sample
+from pipeline.vision.faces import FaceTrack
 
-__all__ = ["FaceCues", "SpokenUnit", "face_cues", "likely_speaking", "link_speakers"]
+__all__ = ["FaceCues", "SpokenUnit", "chosen_face", "face_cues", "likely_speaking", "link_speakers"]
+
+_Values = npt.NDArray[np.float64]
 
 _LEAST = 4
 """Changes of the lip gap under which nothing is said of a face."""
@@ -70,18 +72,19 @@ def face_cues(tracks: Iterable[FaceTrack], unit: SpokenUnit, frames: int, rate: 
     """
     found = []
     for track in tracks:
-        inside = [sample for sample in track.samples if unit.interval.start <= sample.time < unit.interval.end]
-        if not inside:
+        inside = track.within(unit.interval)
+        seen = inside.stop - inside.start
+        if seen <= 0:
             continue
-        lips, heads = _motions(inside, unit.speech, rate)
+        lips, heads = _motions(track, inside, unit.speech, rate)
         motion = float(np.mean(lips)) if len(lips) >= _LEAST else None
         found.append(
             FaceCues(
                 track=track,
-                on_screen_share=len(inside) / max(frames, len(inside)),
-                size=float(np.median([sample.size for sample in inside])),
-                x=float(np.median([sample.x for sample in inside])),
-                y=float(np.median([sample.y for sample in inside])),
+                on_screen_share=seen / max(frames, seen),
+                size=float(np.median(track.sizes[inside])),
+                x=float(np.median(track.xs[inside])),
+                y=float(np.median(track.ys[inside])),
                 lip_motion=motion,
                 head_motion=float(np.mean(heads)) if len(heads) >= _LEAST else None,
                 speaking_score=None if motion is None else motion / (motion + half),
@@ -119,21 +122,38 @@ def link_speakers(spoken: Iterable[tuple[SpokenUnit, Sequence[FaceCues]]]) -> di
     return linked
 
 
+def chosen_face(unit: SpokenUnit, faces: Sequence[FaceCues], linked: Mapping[int, str]) -> FaceCues | None:
+    """The face that likely speaks in a unit: of those whose lips move enough, rather one that has no other voice.
+
+    Who listens may laugh, and move the lips more than who speaks. Where no other face is able, the voice does not
+    matter: it may have been told wrong.
+
+    Args:
+        unit: The turn or row.
+        faces: What the faces do in it.
+        linked: Track to diarization label.
+    """
+    of_no_other = [face for face in faces if linked.get(face.track.index, unit.speaker) == unit.speaker]
+    return (likely_speaking(of_no_other) if unit.speaker else None) or likely_speaking(faces)
+
+
 def _weight(face: FaceCues) -> float:
     return (face.speaking_score or 0.0) * face.on_screen_share
 
 
-def _motions(samples: Sequence[Sample], speech: Sequence[Interval], rate: float) -> tuple[list[float], list[float]]:
+def _motions(track: FaceTrack, inside: slice, speech: Sequence[Interval], rate: float) -> tuple[_Values, _Values]:
     """Change of the lip gap in speech, and of the place of the head, for each pair of samples that follow closely."""
-    lips, heads = [], []
-    for before, after in pairwise(samples):
-        seconds = after.time - before.time
-        if seconds <= 0 or seconds * rate > _LONGEST:
-            continue
-        middle = (before.time + after.time) / 2
-        if any(part.start <= middle < part.end for part in speech):
-            lips.append(abs(after.lip_gap - before.lip_gap) / seconds)
-        # x is a share of the width, y of the height; faces are taller than wide, so both are near enough to one scale
-        way = float(np.hypot(after.x - before.x, after.y - before.y))
-        heads.append(way / max(before.size, 1e-6) / seconds)
-    return lips, heads
+    times, gaps, sizes, xs, ys = (
+        np.asarray(values[inside], dtype=np.float64)
+        for values in (track.times, track.lip_gaps, track.sizes, track.xs, track.ys)
+    )
+    seconds = np.diff(times)
+    close = (seconds > 0) & (seconds * rate <= _LONGEST)
+    middles = (times[:-1] + times[1:]) / 2
+    said = np.zeros(len(middles), dtype=bool)
+    for part in speech:
+        said |= (part.start <= middles) & (middles < part.end)
+    said &= close
+    # x is a share of the width, y of the height; faces are taller than wide, so both are near enough to one scale
+    ways = np.hypot(np.diff(xs), np.diff(ys))[close] / np.maximum(sizes[:-1][close], 1e-6)
+    return np.abs(np.diff(gaps))[said] / seconds[said], ways / seconds[close]

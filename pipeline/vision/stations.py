@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pipeline.errors import PrerequisiteError, SkipStation
 from pipeline.media.ffmpeg import version as ffmpeg_version
 from pipeline.media.probe import probe
 from pipeline.schemas import CUES, read_rows, table_of, write_table
+from pipeline.settings import EMBEDDED
 from pipeline.speech.attribute import UNKNOWN
 from pipeline.speech.nist import read_rttm
 from pipeline.speech.prosody import prosody
 from pipeline.station import Record, State, Station, Workspace
-from pipeline.store import Json, read_json
+from pipeline.store import Json, digest_file, read_json
 from pipeline.times import Interval
 from pipeline.vision.cues import picture_columns, watch
 from pipeline.vision.networks import digests, require
@@ -21,12 +23,15 @@ from pipeline.vision.speaking import SpokenUnit
 
 __all__ = ["CuesStation"]
 
+_NETWORKS = ("face_detector", "face_recognition")
+"""Settings that may name a file."""
+
 
 class CuesStation(Station):
     """Look at the faces and listen to the voices of every turn and row. It measures; it claims no emotion."""
 
     name = "cues"
-    version = 1
+    version = 2
     needs = ("source", "turns")
     uses = ("rows",)
     outputs = ("cues.parquet",)
@@ -44,12 +49,15 @@ class CuesStation(Station):
 
     def parameters(self, workspace: Workspace) -> Mapping[str, Json]:
         """The settings of cues, and the id that the table holds."""
-        return {"conversation_id": workspace.conversation.id, **workspace.settings.cues.model_dump()}
+        values = workspace.settings.cues.model_dump(exclude=set(_NETWORKS))  # their content counts, not their place
+        return {"conversation_id": workspace.conversation.id, **values}
 
     def models(self, workspace: Workspace) -> Mapping[str, str]:
         """Digests of the face networks, and the ffmpeg in use."""
-        del workspace
-        return {"ffmpeg": ffmpeg_version(), **digests()}
+        settings = workspace.settings.cues
+        own = {name: Path(file) for name in _NETWORKS if (file := getattr(settings, name)) not in (None, EMBEDDED)}
+        named = {name: digest_file(file) if file.is_file() else "missing" for name, file in own.items()}
+        return {"ffmpeg": ffmpeg_version(), **digests(), **named}
 
     def run(self, workspace: Workspace) -> Mapping[str, Json]:
         """Write ``cues.parquet``.
@@ -57,6 +65,7 @@ class CuesStation(Station):
         Raises:
             SkipStation: If there is no video, nobody speaks, or the extra ``vision`` is not installed.
             InputError: If the picture cannot be decoded.
+            PrerequisiteError: If a network that the settings name is not there or cannot be read.
         """
         media = workspace.source(workspace.conversation.media)
         if media is None or not read_json(workspace.artifact("source.json"))["has_video"]:
@@ -71,9 +80,13 @@ class CuesStation(Station):
             msg = "no turns and no rows"
             raise SkipStation(msg)
         settings, participants = workspace.settings.cues, _participants(workspace)
-        watched = watch(media, probe(media), units, settings, workspace.settings.threads)
-        seen = picture_columns(watched, units, participants, settings)
-        heard = prosody(workspace.artifact("audio.flac"), units, read_rttm(workspace.artifact("speakers.rttm")))
+        speakers = read_rttm(workspace.artifact("speakers.rttm"))
+        # Looking waits for the decoder and the networks, which both run beside Python: time to listen in.
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            listening = beside.submit(prosody, workspace.artifact("audio.flac"), units, speakers)
+            watched = watch(media, probe(media), units, settings)
+            seen = picture_columns(watched, units, participants, settings)
+            heard = listening.result()
         rows = [
             {
                 "conversation_id": workspace.conversation.id,

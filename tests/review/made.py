@@ -11,7 +11,7 @@ from uuid import uuid4
 from fastapi.testclient import TestClient
 
 from pipeline.annotation.io import save_annotation
-from pipeline.annotation.model import Annotation, Row
+from pipeline.annotation.model import Annotation, Origin, Row, Status
 from pipeline.build import find_workspaces
 from pipeline.conversation import Conversation, Scenario, save_conversation
 from pipeline.media.ffmpeg import binary
@@ -70,6 +70,26 @@ def write_turns(workspace: Workspace, turns: list[dict[str, Any]]) -> None:
     rows = [{**one, "conversation_id": workspace.conversation.id} for one in turns]
     write_table(workspace.artifact("turns.parquet"), table_of(rows, TURNS), TURNS)
     write_json(workspace.record("turns"), {"state": State.DONE.value})
+
+
+def write_draft(workspace: Workspace, said: str = "as a model puts it", author: str = "a-model") -> Path:
+    """A draft of a model, as ``rescue draft`` leaves it."""
+    path = workspace.raw / "annotations" / f"{author}.json"
+    rows = tuple(
+        Row(
+            row_index=number + 1, start_time=number * 2.5, end_time=number * 2.5 + 2, primary_speaker="Nora",
+            target=("Daniel",), dialogue_cleaned=f"{said}: {text}",
+        )
+        for number, (_, text) in enumerate(SAID)
+    )  # fmt: skip
+    origin = Origin(author=author, status=Status.DRAFT, model="a/model")
+    conversation = workspace.conversation
+    annotation = Annotation(
+        conversation_id=conversation.id, scenario=Scenario.COUPLE, participants=conversation.participants, rows=rows,
+        origin=origin,
+    )  # fmt: skip
+    save_annotation(path, annotation)
+    return path
 
 
 def usual_turns() -> list[dict[str, Any]]:
@@ -195,7 +215,7 @@ class House:
 
     def assign(self, name: str, conversation: str = "pair", task: str = "independent", source: str = "auto") -> str:
         workspace = self.project.workspace(conversation)
-        return give(self.database, workspace, self.users[name].id, Task(task), Source(source), None).id
+        return give(self.database, workspace, self.users[name].id, Task(task), Source(source), "a test").id
 
     def browser(self, name: str = "nobody", *, signed_in: bool = True) -> Person:
         person = Person(TestClient(self.app, base_url=ORIGIN, raise_server_exceptions=False), name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import re
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from alembic.migration import MigrationContext
 from pipeline.errors import UsageError
 from pipeline.review.database import open_database
 from pipeline.review.tables import metadata
+from pipeline.review.trail import entries
 from pipeline.settings import load_settings
 from tests.review.made import Project
 
@@ -52,6 +54,30 @@ def test_people_assignments_and_export(project: Project) -> None:
     assert "Traceback" not in bad.stderr
     told = _json(project, "export", "pair")["pair"]
     assert told["files"] == []  # never opened: there are no rows
+    _json(project, "user", "reset", "ann")
+    database = project.open()
+    with database.reading() as connection:
+        found = entries(connection, limit=100, before=None)
+    database.close()
+    assert [(one["action"], one["detail"]) for one in reversed(found)] == [
+        ("add_user", "ann, annotator"),
+        ("assign", "independent to ann"),
+        ("export", "nothing"),
+        ("change_user", "ann: disabled, reset_password"),
+    ]
+    account = pwd.getpwuid(os.getuid()).pw_name
+    assert {one["user"] for one in found} == {f"{account} (command line)"}
+
+
+@pytest.mark.slow
+def test_files_that_others_could_read_are_told_and_closed(project: Project) -> None:
+    _json(project, "user", "add", "ann")
+    store = project.settings.review_dir / "review.db"
+    store.chmod(0o644)
+    told = _rescue(project, "user", "list")
+    assert "others on this machine could read 1 of the review page's files until now: review.db" in told.stderr
+    assert oct(store.stat().st_mode)[-3:] == "600"
+    assert _rescue(project, "user", "list").stderr == ""
 
 
 @pytest.mark.slow

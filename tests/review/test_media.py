@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pytest
+from typer.testing import CliRunner
+
+from pipeline.cli.app import app
+from pipeline.conversation import save_conversation
+from pipeline.errors import InputError
 from pipeline.media.ffmpeg import binary
 from pipeline.media.probe import probe
+from pipeline.media.stations import AudioStation, SourceStation
 from pipeline.review.playing import playable, prepare, waveform
 from tests.review.made import House, Project
 
@@ -110,3 +120,86 @@ def test_a_folder_that_is_gone_says_so(house: House) -> None:
     assert "pair" in error["message"]
     assert str(house.project.folder) not in error["message"]
     assert ann.get("/api/assignments")["assignments"][0]["conversation"]["title"] is None
+
+
+def _served(house: House, work: str) -> tuple[int, int, Any]:
+    ann = house.browser("ann")
+    media, wave = (ann.ask("GET", f"/api/assignments/{work}/{what}").status_code for what in ("media", "waveform"))
+    return media, wave, ann.get(f"/api/assignments/{work}")
+
+
+def test_a_recording_that_became_a_link_out_of_its_folder_is_not_served(house: House, tmp_path: Path) -> None:
+    house.add("ann")
+    house.add("boss", "administrator")
+    work = house.assign("ann")
+    recording = house.project.raw / "pair" / "recording.mp4"
+    elsewhere = tmp_path / "elsewhere" / "private.mp4"
+    elsewhere.parent.mkdir()
+    shutil.move(recording, elsewhere)
+    recording.symlink_to(elsewhere)  # even the very same recording: it could be any file of this machine
+    media, wave, shown = _served(house, work)
+    assert (media, wave, shown["media"], shown["waveform"]) == (404, 404, None, None)
+    assert any("link" in note for note in shown["notes"])
+    assert str(tmp_path) not in json.dumps(shown)
+    assert prepare(house.project.workspace("pair")) is None
+    (notes,) = [one["notes"] for one in house.browser("boss").get("/api/conversations")["conversations"]]
+    assert "recording.mp4 is a link" in notes[0]
+    # A folder that whoever runs it has named, and a link within the conversation's own folder.
+    settings = house.project.settings
+    section = settings.review.model_copy(update={"linked_folders": (elsewhere.parent,)})
+    allowed = replace(house.project.workspace("pair"), settings=settings.model_copy(update={"review": section}))
+    assert playable(allowed) is not None
+    recording.unlink()
+    shutil.move(elsewhere, recording.with_name("real.mp4"))
+    recording.symlink_to("real.mp4")
+    assert _served(house, work)[:2] == (200, 200)
+
+
+def test_a_recording_that_was_added_as_a_link_is_served_until_it_leads_elsewhere(
+    tmp_path: Path, recording: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = Project(tmp_path / "project")
+    monkeypatch.setenv("RESCUE_RAW", str(project.raw))
+    monkeypatch.setenv("RESCUE_DATA", str(project.settings.data))
+    options = ["--id", "pair", "--scenario", "couple", "--participants", "Nora,Daniel", "--link"]
+    done = CliRunner().invoke(app, ["add", str(recording), *options])
+    assert done.exit_code == 0, done.output
+    workspace = project.workspace("pair")
+    name = workspace.conversation.media
+    assert name is not None
+    link = workspace.raw / name
+    assert link.is_symlink()
+    for station in (SourceStation(), AudioStation()):
+        with workspace.locked() as digests:
+            station.process(workspace, digests)
+    found = playable(workspace)
+    assert found is not None
+    assert found.path == recording.resolve()
+    other = tmp_path / "other.mp4"
+    shutil.copy(recording, other)
+    link.unlink()
+    link.symlink_to(other)
+    assert playable(workspace) is None
+    assert waveform(workspace) is None
+
+
+@pytest.mark.parametrize("field", ["subtitles", "annotations"])
+def test_no_other_file_is_read_through_a_link_either(house: House, tmp_path: Path, field: str) -> None:
+    house.project.add_conversation("told", annotated=True)
+    house.add("ann")
+    workspace = house.project.workspace("told")
+    secret = tmp_path / f"secret.{'srt' if field == 'subtitles' else 'json'}"
+    if field == "subtitles":
+        secret.write_text("1\n00:00:01,000 --> 00:00:02,000\na secret\n", "utf-8")
+        update = {"subtitles": "cues.srt"}
+        save_conversation(workspace.raw, workspace.conversation.model_copy(update=update))
+        (workspace.raw / "cues.srt").symlink_to(secret)
+        work = house.assign("ann", "told", source="annotation")
+        shown = house.browser("ann").get(f"/api/assignments/{work}")
+        assert shown["cues"] == []
+        assert "link" in shown["notes"][0]
+        return
+    shutil.move(workspace.raw / "annotations.json", secret)
+    (workspace.raw / "annotations.json").symlink_to(secret)
+    with pytest.raises(InputError, match="link"):
+        house.assign("ann", "told", source="annotation")

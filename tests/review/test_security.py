@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from argon2 import PasswordHasher
+from fastapi import APIRouter
 from fastapi.routing import APIRoute
 from itsdangerous import URLSafeSerializer
+from sqlalchemy import select, update
+from starlette.routing import Mount, WebSocketRoute
+from starlette.staticfiles import StaticFiles
 from starlette.testclient import TestClient
 
-from pipeline.review.tables import sessions, users
+from pipeline.review import accounts
+from pipeline.review.accounts import Role, add_user
+from pipeline.review.rights import private_tree
+from pipeline.review.tables import moment, sessions, users
+from pipeline.review.web.app import create_app
 from pipeline.review.web.guard import MAX_BODY
-from tests.review.made import ORIGIN, PASSWORD, House, Person, complete, edit
+from tests.review.made import ORIGIN, PASSWORD, House, Person, Project, complete, edit, write_draft
 
 ROLES = ("annotator", "adjudicator", "reader", "administrator")
 EVERYBODY = frozenset(ROLES)
@@ -58,6 +70,9 @@ TABLE: dict[tuple[str, str], tuple[Any, frozenset[str]]] = {
     ("POST", "/api/batches/{batch}/export"): ({}, frozenset()),
     ("GET", "/api/audit"): (None, ADMINISTRATORS),
 }
+PAGES = {("GET", path) for path in (
+    "/", "/sign-in", "/work/{_}", "/adjudicate/{_}", "/rate", "/rate/{_}", "/admin",
+)}  # fmt: skip
 OPEN = {("GET", "/api/session"), ("POST", "/api/session")}
 SESSION = {("DELETE", "/api/session"), ("POST", "/api/session/password")}
 
@@ -73,19 +88,18 @@ def peopled(house: House) -> House:
     return house
 
 
-def _routes(house: House) -> Iterator[tuple[str, str]]:
-    for route in _all(house.app.routes):
-        if route.path.startswith("/api"):
-            yield from ((method, route.path) for method in sorted(route.methods))
-
-
-def _all(routes: Any) -> Iterator[APIRoute]:
+def _routes(routes: Any) -> Iterator[tuple[str, str]]:
+    """Every route of the application: method and address. A kind that is not known here fails."""
     for route in routes:
-        if isinstance(route, APIRoute):
-            yield route
+        inner = getattr(route, "original_router", None)
+        if inner is not None:
+            yield from _routes(inner.routes)
+        elif isinstance(route, APIRoute):
+            yield from ((method, route.path) for method in sorted(route.methods or ()))
+        elif isinstance(route, Mount) and isinstance(route.app, StaticFiles):
+            yield "MOUNT", route.path
         else:
-            inner = getattr(getattr(route, "original_router", None), "routes", ())
-            yield from _all(inner)
+            raise AssertionError(route)
 
 
 def _own_assignment(person: Person) -> str:
@@ -113,7 +127,31 @@ def _body(kind: Any, row_id: str) -> Any:
 
 
 def test_the_table_names_every_route(house: House) -> None:
-    assert set(_routes(house)) == set(TABLE) | OPEN | SESSION
+    assert set(_routes(house.app.routes)) == set(TABLE) | OPEN | SESSION | PAGES | {("MOUNT", "/static")}
+
+
+def test_a_new_route_without_an_entry_is_found(house: House) -> None:
+    before = set(_routes(house.app.routes))
+    house.app.add_api_route("/api/assignments/{assignment}/secrets", lambda: None, methods=["GET"])
+    router = APIRouter(prefix="/api")
+    router.add_api_route("/others", lambda: None, methods=["POST"])
+    house.app.include_router(router)
+    new = set(_routes(house.app.routes)) - before
+    assert new == {("GET", "/api/assignments/{assignment}/secrets"), ("POST", "/api/others")}
+    house.app.router.routes.append(WebSocketRoute("/api/listen", lambda socket: None))
+    with pytest.raises(AssertionError):
+        set(_routes(house.app.routes))
+
+
+@pytest.mark.parametrize("role", [None, *ROLES])
+def test_pages_are_the_same_for_everybody_and_hold_nothing(peopled: House, role: str | None) -> None:
+    person = peopled.browser(role or "nobody", signed_in=role is not None)
+    shown = set()
+    for method, path in PAGES:
+        answer = person.ask(method, path.replace("{_}", _own_assignment(person) if role else str(uuid4())))
+        assert answer.status_code == 200, path
+        shown.add(answer.text)
+    assert shown == {peopled.browser(signed_in=False).ask("GET", "/").text}
 
 
 def test_no_route_answers_without_a_session(peopled: House) -> None:
@@ -188,6 +226,42 @@ def test_an_annotator_never_sees_another_ones_answer(house: House) -> None:
     house.add("cleo")
     cleo, third = house.browser("cleo"), house.assign("cleo")
     assert "a secret of ann" not in cleo.ask("GET", f"/api/assignments/{third}").text
+
+
+def test_a_broken_file_of_another_annotator_is_told_to_administrators_alone(house: House) -> None:
+    house.add("boss", "administrator")
+    boss = house.browser("boss")
+    key = "/api/conversations/pair/assignments"
+    waiting = {}
+    for name in ("ann", "bob"):
+        house.add(name)
+        waiting[name] = house.assign(name)
+    folder = house.project.raw / "pair" / "annotations"
+    folder.mkdir()
+    (folder / "zoe.json").write_text('{"rows": [{"row_index": 1, "dialogue_cleaned": "a secret of zoe"', "utf-8")
+    (folder / "zoe.csv").write_text("what,ever\na secret of zoe,1\n", "utf-8")
+    for name in ("ann", "bob"):  # the first rows are made now
+        answer = house.browser(name).ask("GET", f"/api/assignments/{waiting[name]}")
+        assert answer.status_code == 200
+        assert len(answer.json()["rows"]) == 4
+        assert "zoe" not in answer.text
+    (notes,) = [one["notes"] for one in boss.get("/api/conversations")["conversations"] if one["id"] == "pair"]
+    assert ["zoe.csv" in notes[0], "zoe.json" in notes[1]] == [True, True]
+    # Where a draft is asked for, only who asks on the office's side reads which file is at fault.
+    house.add("cleo")
+    body = {"user_id": house.users["cleo"].id, "task": "independent", "source": "draft"}
+    assert "zoe.json" in boss.post(key, body, 422)["error"]["hint"]
+    assert "draft" not in boss.get("/api/conversations")["conversations"][0]["sources"]
+
+
+def test_a_draft_that_breaks_after_it_was_given_names_no_file(house: House) -> None:
+    draft = write_draft(house.project.workspace("pair"))
+    house.add("ann")
+    work = house.assign("ann", source="draft")
+    draft.write_text("{", "utf-8")
+    error = house.browser("ann").get(f"/api/assignments/{work}", 422)["error"]
+    assert "there is no draft to begin with" in error["message"]
+    assert draft.stem not in str(error)
 
 
 def test_who_has_seen_answers_cannot_annotate_independently(peopled: House) -> None:
@@ -278,6 +352,112 @@ def test_a_one_time_password_is_good_for_nothing_but_a_new_one(house: House) -> 
     assert ann.get("/api/assignments") == {"assignments": []}
 
 
+def _end_one_time_passwords(house: House) -> None:
+    with house.database.writing() as connection:
+        known = connection.execute(select(users.c.id, users.c.password_ends_at)).all()
+        for one in known:
+            if one.password_ends_at is not None:
+                ended = moment(datetime.fromisoformat(one.password_ends_at) - timedelta(days=7, seconds=1))
+                connection.execute(update(users).where(users.c.id == one.id).values(password_ends_at=ended))
+
+
+def test_a_one_time_password_ends(either: House) -> None:
+    either.add("boss", "administrator")
+    boss = either.browser("boss")
+    made = boss.post("/api/users", {"name": "ann", "role": "annotator"}, 201)
+    again = boss.ask("PATCH", f"/api/users/{made['user']['id']}", {"reset_password": True}).json()
+    for password in (made["password"], again["password"]):
+        _end_one_time_passwords(either)
+        client = TestClient(either.app, base_url=ORIGIN)
+        answer = client.post("/api/session", json={"name": "ann", "password": password})
+        assert answer.status_code == 401
+        # Whoever only guesses does not learn that there was such a password.
+        wanted = "password_ended" if password == again["password"] else "wrong_credentials"
+        assert answer.json()["error"]["code"] == wanted
+        assert "rescue_session" not in client.cookies
+    fresh = boss.ask("PATCH", f"/api/users/{made['user']['id']}", {"reset_password": True}).json()["password"]
+    ann = either.browser("ann", signed_in=False)
+    ann.sign_in(fresh)
+    ann.post("/api/session/password", {"current": fresh, "new": PASSWORD})
+    _end_one_time_passwords(either)
+    either.browser("ann")  # a password of one's own stays
+    either.browser("boss")
+
+
+def test_how_long_a_one_time_password_lives_is_a_setting(project: Project) -> None:
+    database = project.open()
+    settings = project.settings
+    section = settings.review.model_copy(update={"one_time_password_days": 0.5})
+    app = create_app(settings.model_copy(update={"review": section}), database)
+    assert app.state.one_time_life == timedelta(hours=12)
+    with database.writing() as connection:
+        add_user(connection, "ann", Role.ANNOTATOR, life=app.state.one_time_life)
+        (ends,) = connection.execute(select(users.c.password_ends_at)).one()
+    database.close()
+    left = datetime.fromisoformat(ends) - datetime.now(UTC)
+    assert timedelta(hours=11.9) < left <= timedelta(hours=12)
+
+
+@pytest.fixture
+def quick_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passwords that are checked fast enough to be guessed a hundred times."""
+    quick = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    monkeypatch.setattr(accounts, "_hasher", lambda: quick)
+
+
+def _try(house: House, address: str, name: str, password: str) -> int:
+    client = TestClient(house.app, base_url=ORIGIN, client=(address, 4000))
+    return client.post("/api/session", json={"name": name, "password": password}).status_code
+
+
+@pytest.mark.usefixtures("quick_hashes")
+def test_guessing_keeps_nobody_out_who_comes_from_elsewhere(house: House) -> None:
+    house.add("ann")
+    assert [_try(house, "203.0.113.7", "ann", "a guess") for _ in range(6)] == [401] * 5 + [429]
+    assert _try(house, "203.0.113.7", "ann", PASSWORD) == 429
+    assert _try(house, "198.51.100.4", "ann", PASSWORD) == 200
+    # From many addresses: the name is slower for everybody then, and open all the same.
+    codes = [_try(house, f"192.0.2.{number % 250}", "ann", "a guess") for number in range(60)]
+    assert codes.count(401) >= 45
+    late = [_try(house, "198.51.100.5", "ann", "a guess") for _ in range(3)]
+    assert late == [401, 401, 429]
+    assert _try(house, "198.51.100.6", "ann", PASSWORD) == 200
+
+
+@pytest.mark.usefixtures("quick_hashes")
+def test_one_address_cannot_try_all_names(house: House) -> None:
+    codes = [_try(house, "203.0.113.7", f"name{number}", "a guess") for number in range(32)]
+    assert codes == [401] * 30 + [429] * 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "together"),
+    [
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", True),
+        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
+        ("::ffff:203.0.113.7", "203.0.113.7", True),
+        ("203.0.113.7", "203.0.113.8", False),
+        ("fe80::1%eth0", "fe80::2%eth1", True),
+    ],
+)
+@pytest.mark.usefixtures("quick_hashes")
+def test_the_addresses_of_one_network_count_as_one(house: House, first: str, second: str, *, together: bool) -> None:
+    house.add("ann")
+    for _ in range(5):
+        _try(house, first, "ann", "a guess")
+    assert _try(house, second, "ann", PASSWORD) == (429 if together else 200)
+
+
+def test_a_new_password_forgets_what_others_tried(house: House) -> None:
+    house.add("boss", "administrator")
+    house.add("ann")
+    for _ in range(6):
+        _try(house, "testclient", "ann", "a guess")
+    boss = house.browser("boss")
+    told = boss.ask("PATCH", f"/api/users/{house.users['ann'].id}", {"reset_password": True}).json()["password"]
+    house.browser("ann", signed_in=False).sign_in(told)
+
+
 def test_guessing_is_stopped_and_others_still_come_in(house: House) -> None:
     house.add("ann")
     house.add("bob")
@@ -303,6 +483,51 @@ def test_passwords_are_argon2_and_tokens_are_not_stored(house: House) -> None:
     assert session.digest not in ann.client.cookies["rescue_session"]
     assert oct((house.project.settings.review_dir / "secret.key").stat().st_mode)[-3:] == "600"
     assert oct(house.project.settings.review_dir.stat().st_mode)[-3:] == "700"
+
+
+@pytest.fixture
+def lax() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def _open_to_others(*places: Path) -> list[str]:
+    found = [path for place in places for path in (place, *place.rglob("*"))]
+    return [str(path.relative_to(path.parents[2])) for path in found if path.stat().st_mode & 0o077]
+
+
+@pytest.mark.usefixtures("lax")
+def test_files_are_for_their_owner_alone_whatever_the_umask(house: House) -> None:
+    house.add("ann")
+    house.add("boss", "administrator")
+    ann, boss, work = house.browser("ann"), house.browser("boss"), house.assign("ann")
+    ann.client.get(f"/api/assignments/{work}/waveform")
+    complete(ann, work)
+    ann.post(f"/api/assignments/{work}/done", {"done": True})
+    boss.post("/api/conversations/pair/export", {})
+    workspace = house.project.workspace("pair")
+    review = house.project.settings.review_dir
+    assert {path.name for path in review.iterdir()} >= {"review.db", "review.db-wal", "secret.key", "waveform"}
+    files = [path for path in review.rglob("*") if path.is_file()]
+    exported = [workspace.raw / "annotations/ann.json", workspace.raw / "annotations.json"]
+    for path in (*files, *exported, workspace.artifact("review.json")):
+        assert oct(path.stat().st_mode)[-3:] == "600", path
+    assert oct(review.stat().st_mode)[-3:] == "700"
+
+
+@pytest.mark.usefixtures("lax")
+def test_rights_that_others_have_are_taken_away_at_the_start(house: House) -> None:
+    house.database.close()
+    review = house.project.settings.review_dir
+    (review / "ratings").mkdir()
+    (review / "ratings" / "some.csv").write_text("x", "utf-8")
+    for path in (review, review / "review.db", review / "secret.key"):
+        path.chmod(0o777)
+    found = private_tree(review)
+    assert set(found) >= {".", "review.db", "secret.key", "ratings", "ratings/some.csv"}
+    assert _open_to_others(review) == []
+    assert private_tree(review) == []
 
 
 @pytest.mark.parametrize("path", ["/", "/sign-in", "/api/session", "/static/icon.svg", "/nothing", "/api/assignments"])

@@ -12,7 +12,7 @@ from pipeline.annotation.model import Status
 from pipeline.review.entries import FIELDS
 from pipeline.review.progress import review_progress
 from pipeline.store import read_json
-from tests.review.made import House, Person, complete, edit, turn, usual_turns, write_turns
+from tests.review.made import House, Person, complete, edit, turn, usual_turns, write_draft, write_turns
 
 
 @pytest.fixture
@@ -360,3 +360,35 @@ def test_progress_says_which_rows_are_not_verified(either: House, ann: Person, w
     (found,) = review_progress(either.project.settings)
     assert (found.conversation_id, found.author, found.rows, found.discarded) == ("pair", "ann", 3, 1)
     assert found.unverified == (2,)
+
+
+def test_a_draft_that_is_built_after_the_assignment_flows_in_and_later_ones_touch_nothing(either: House) -> None:
+    workspace = either.project.workspace("pair")
+    for name in ("ann", "bob", "cleo"):
+        either.add(name)
+    ann, hers = either.browser("ann"), either.assign("ann")
+    assert _open(ann, hers)["rows"][0]["fields"]["dialogue_cleaned"] == usual_turns()[0]["text"]
+    bob, his = either.browser("bob"), either.assign("bob")  # given while there are machine turns only
+    write_draft(workspace, "a first draft")
+    shown = _open(bob, his)["rows"]
+    assert shown[0]["fields"]["dialogue_cleaned"].startswith("a first draft: ")
+    assert shown[0]["fields"]["primary_speaker"] == "Nora"
+    assert {row["status"] for row in shown} == {"draft"}
+    (mine,) = bob.save(his, edit(shown[0], dialogue_cleaned="what I hear"))["rows"]
+    write_draft(workspace, "a second draft")
+    write_turns(workspace, [turn(1, "SPEAKER_00", 0.0, "all is other now")])
+    again = _open(bob, his)["rows"]
+    assert again[0]["fields"] == mine["fields"]
+    assert [row["fields"] for row in again[1:]] == [row["fields"] for row in shown[1:]]
+    assert [row["version"] for row in again] == [2, 1, 1, 1]
+    assert all(row["machine_now"] is not None for row in again)
+    # Who had begun with turns keeps them, and who begins now begins with the newest draft.
+    assert _open(ann, hers)["rows"][0]["fields"]["dialogue_cleaned"] == usual_turns()[0]["text"]
+    cleo, third = either.browser("cleo"), either.assign("cleo")
+    assert _open(cleo, third)["rows"][0]["fields"]["dialogue_cleaned"].startswith("a second draft: ")
+    either.add("boss", "administrator")
+    either.browser("boss").post("/api/conversations/pair/export", {})
+    layers = {one["author"]: one for one in read_json(workspace.artifact("review.json"))["layers"]}
+    assert layers["ann"]["rows"][0]["origin"]["from"] == "turns"
+    origin = {"from": "draft", "model": "a/model", "file": "a-model.json", "row_index": 1}
+    assert layers["bob"]["rows"][0]["origin"] == origin

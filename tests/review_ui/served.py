@@ -21,7 +21,7 @@ from pipeline.review.database import open_database
 from pipeline.review.office import give
 from pipeline.settings import Settings
 from pipeline.speech.models import Models
-from pipeline.station import State
+from pipeline.station import State, Workspace
 
 __all__ = ["PASSWORD", "Served", "make_conversation"]
 
@@ -46,9 +46,13 @@ class Served:
 
     def build(self, conversation: str, only: tuple[str, ...] = _SOUND_ONLY) -> None:
         """Run stations of a conversation for real."""
-        (workspace,) = select(find_workspaces(self.settings).workspaces, [conversation])
-        for outcome in build_conversation(workspace, stations(Models(self.settings)), only=only):
+        for outcome in build_conversation(self.workspace(conversation), stations(Models(self.settings)), only=only):
             assert outcome.state is State.DONE, outcome
+
+    def workspace(self, conversation: str) -> Workspace:
+        """The workspace of a conversation."""
+        (found,) = select(find_workspaces(self.settings).workspaces, [conversation])
+        return found
 
     def people(self, **roles: str) -> None:
         """Make accounts that need not change their password."""
@@ -63,10 +67,9 @@ class Served:
         from pipeline.review.accounts import user_named
 
         database = open_database(self.settings)
-        (workspace,) = select(find_workspaces(self.settings).workspaces, [conversation])
         with database.reading() as connection:
             user = user_named(connection, name)
-        made = give(database, workspace, user.id, Task(task), Source(source), None)
+        made = give(database, self.workspace(conversation), user.id, Task(task), Source(source), "a test")
         database.close()
         return made.id
 
@@ -100,8 +103,8 @@ class Served:
                 self.process.wait()
 
 
-def make_conversation(raw: Path, name: str, media: Path, annotation: dict[str, Any]) -> None:
-    """Write a couple's conversation with a recording and an annotation."""
+def make_conversation(raw: Path, name: str, media: Path, annotation: dict[str, Any], **more: Any) -> Path:
+    """Write a couple's conversation with a recording and an annotation; returns its folder."""
     import json
     import shutil
 
@@ -109,7 +112,7 @@ def make_conversation(raw: Path, name: str, media: Path, annotation: dict[str, A
     folder.mkdir(parents=True)
     shutil.copy(media, folder / media.name)
     (folder / "annotations.json").write_text(json.dumps(annotation))
-    conversation = Conversation(
-        id=name, scenario="couple", participants=("Anna", "Ben"), media=media.name, annotations="annotations.json"
-    )
+    known = {"id": name, "scenario": "couple", "participants": ("Anna", "Ben"), **more}
+    conversation = Conversation(**known, media=media.name, annotations="annotations.json")
     save_conversation(folder, conversation)
+    return folder

@@ -10,12 +10,12 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.review_ui.hands import control, item, open_work, rows_of, saved, show_row, sign_in
+from tests.review_ui.answers import give_answers
+from tests.review_ui.hands import control, item, open_work, rows_of, saved, show_row, sign_in, verify_all
 from tests.review_ui.served import PASSWORD, Served
 
 pytestmark = pytest.mark.slow
@@ -47,39 +47,8 @@ def adjudicated(numbered: Served) -> str:
     one = numbered.give("adjudicated", "cat", source="annotation")
     other = numbered.give("adjudicated", "dan", source="annotation")
     for name, assignment in (("cat", one), ("dan", other)):
-        _verify_all(numbered, name, assignment)
+        verify_all(numbered, name, assignment)
     return numbered.give("adjudicated", "cleo", task="adjudicate")
-
-
-def _verify_all(served: Served, name: str, assignment: str) -> None:
-    """Verify all rows over the interface; the second person differs in row 4."""
-    import http.cookiejar
-    import json
-    import urllib.request
-    from uuid import uuid4
-
-    from tests.review_ui.served import PASSWORD
-
-    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
-
-    def ask(path: str, body: dict[str, Any] | None = None, csrf: str = "") -> dict[str, Any]:
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": "application/json", "X-CSRF-Token": csrf}
-        request = urllib.request.Request(served.address + path, data, headers)
-        answer: dict[str, Any] = json.load(opener.open(request))
-        return answer
-
-    csrf = ask("/api/session", {"name": name, "password": PASSWORD})["csrf"]
-    rows = ask(f"/api/assignments/{assignment}")["rows"]
-    edits = [
-        {
-            "op": "edit", "row_id": row["row_id"], "base_version": row["version"], "status": "verified",
-            "fields": {"tone_of_voice": f"as {name} hears it"} if row["row_index"] == 4 else {},
-        }
-        for row in rows
-    ]  # fmt: skip
-    ask(f"/api/assignments/{assignment}/changes", {"change_id": str(uuid4()), "edits": edits}, csrf)
-    ask(f"/api/assignments/{assignment}/done", {"done": True}, csrf)
 
 
 def _judge(page: Page, axe: str, name: str) -> None:
@@ -217,6 +186,35 @@ def test_administration(numbered: Served, new_page: Callable[..., Page], axe: st
     page.get_by_role("button", name="Change").click()
     expect(page.get_by_text("No conversation is assigned to you yet")).to_be_visible()
     _judge(page, axe, "queue_empty")
+
+
+@pytest.mark.parametrize("size", _SIZES)
+def test_rating(numbered: Served, answers: None, new_page: Callable[..., Page], axe: str, size: str) -> None:
+    del answers
+    page = new_page(_SIZES[size])
+    sign_in(page, numbered, "rita", "/rate")
+    expect(page.locator("table")).to_contain_text("hurt and lonely")
+    _judge(page, axe, "rate_sets")
+    page.get_by_role("link", name="hurt and lonely").click()
+    expect(page.get_by_text("Answer 1 of 4").or_(page.get_by_text("Answer 4 of 4"))).to_be_visible()
+    _judge(page, axe, "rate")
+    for _ in range(4):
+        page.keyboard.press("2")
+        page.keyboard.press("2")
+        expect(page.get_by_text("✓ saved")).to_be_visible()
+        page.keyboard.press("n")
+    expect(page.get_by_text("4 rated")).to_be_visible()
+    _judge(page, axe, "rate_done")
+    page = new_page(_SIZES[size])
+    sign_in(page, numbered, "ada", "/admin#batches")
+    expect(page.get_by_role("tabpanel")).to_contain_text("New set")
+    _judge(page, axe, "admin_sets")
+
+
+@pytest.fixture(scope="module")
+def answers(numbered: Served, tmp_path_factory: pytest.TempPathFactory) -> None:
+    numbered.people(rita="reader")
+    give_answers(numbered, tmp_path_factory.mktemp("dataset"), "hurt and lonely", rater="rita", by="ada")
 
 
 @pytest.mark.parametrize(

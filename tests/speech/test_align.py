@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pipeline.build import build_conversation
+from pipeline.conversation import Conversation
 from pipeline.errors import PrerequisiteError
-from pipeline.settings import RecognitionSettings, Settings
-from pipeline.speech.align import NOT_ALIGNED, Aligner, align, letter_spans
+from pipeline.media.stations import AudioStation, SourceStation
+from pipeline.schemas import read_rows
+from pipeline.settings import EMBEDDED, RecognitionSettings, Settings, load_settings
+from pipeline.speech.align import NOT_ALIGNED, LetterAligner, align, letter_spans
 from pipeline.speech.models import Models
+from pipeline.speech.stations import SpeakersStation, TurnsStation, WordsStation
 from pipeline.speech.words import INTERPOLATED, RawWord, repair
+from pipeline.station import State, Workspace
 
 torch = pytest.importorskip("torch")
 
@@ -39,7 +46,7 @@ def test_more_letters_than_frames_do_not_fit():
 
 def test_words_take_the_times_of_their_letters():
     # A segment from 9.8 to 12.2 s, 24 frames of 0.1 s.
-    aligner = Aligner(lambda samples: heard("....hi.......yo.u.......", 24), ALPHABET, blank=0)
+    aligner = LetterAligner(lambda samples: heard("....hi.......yo.u.......", 24), ALPHABET, blank=0)
     words = [RawWord("Hi,", 10.0, 10.2, 0), RawWord("2019", 10.2, 11.0, 0), RawWord("you!", 11.0, 12.0, 0)]
     found = align(aligner, words, np.zeros(16_000 * 20, dtype=np.float32))
     assert [(word.start, word.end) for word in found] == [
@@ -54,19 +61,19 @@ def test_words_take_the_times_of_their_letters():
 
 
 def test_text_that_does_not_fit_keeps_its_times_and_a_flag():
-    aligner = Aligner(lambda samples: heard("", 3), ALPHABET, blank=0)
+    aligner = LetterAligner(lambda samples: heard("", 3), ALPHABET, blank=0)
     (word,) = align(aligner, [RawWord("unbelievable", 1.0, 1.1, 0)], np.zeros(32_000, dtype=np.float32))
     assert (word.start, word.end, word.flags, word.time_source) == (1.0, 1.1, (NOT_ALIGNED,), "attention")
 
 
 def test_a_segment_without_letters_keeps_its_times():
-    aligner = Aligner(lambda samples: heard("", 30), ALPHABET, blank=0)
+    aligner = LetterAligner(lambda samples: heard("", 30), ALPHABET, blank=0)
     (word,) = align(aligner, [RawWord("42", 1.0, 1.4, 0)], np.zeros(32_000, dtype=np.float32))
     assert (word.start, word.end, word.flags) == (1.0, 1.4, (NOT_ALIGNED,))
 
 
-@pytest.mark.slow
-def test_a_model_in_a_folder_is_loaded_and_used(tmp_path):
+def save_wav2vec2(folder: Path) -> str:
+    """A wav2vec2 model with few random weights, as the library writes it."""
     from transformers import (
         Wav2Vec2Config,
         Wav2Vec2CTCTokenizer,
@@ -76,22 +83,57 @@ def test_a_model_in_a_folder_is_loaded_and_used(tmp_path):
     )
 
     letters = ["<pad>", "<s>", "</s>", "<unk>", "|", *"ABCDEFGHIJKLMNOPQRSTUVWXYZ"]
-    (tmp_path / "vocab.json").write_text(json.dumps({letter: column for column, letter in enumerate(letters)}))
-    tokenizer = Wav2Vec2CTCTokenizer(str(tmp_path / "vocab.json"))
-    Wav2Vec2Processor(Wav2Vec2FeatureExtractor(), tokenizer).save_pretrained(tmp_path)
+    (folder / "vocab.json").write_text(json.dumps({letter: column for column, letter in enumerate(letters)}))
+    tokenizer = Wav2Vec2CTCTokenizer(str(folder / "vocab.json"))
+    Wav2Vec2Processor(Wav2Vec2FeatureExtractor(), tokenizer).save_pretrained(folder)
     torch.manual_seed(0)
     config = Wav2Vec2Config(
         vocab_size=len(letters), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
         conv_dim=(8, 8, 8, 8, 8, 8, 8), num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=2,
     )  # fmt: skip
-    Wav2Vec2ForCTC(config).save_pretrained(tmp_path)
-    models = Models(Settings(recognition=RecognitionSettings(alignment=str(tmp_path))))
+    Wav2Vec2ForCTC(config).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.mark.slow
+def test_a_model_in_a_folder_is_loaded_and_used(tmp_path):
+    models = Models(Settings(recognition=RecognitionSettings(alignment=save_wav2vec2(tmp_path))))
     aligner = models.aligner("en")
     assert aligner is models.aligner("en")
     audio = np.random.default_rng(0).normal(0, 0.1, 48_000).astype(np.float32)
     found = align(aligner, [RawWord("hello", 0.5, 1.0, 0), RawWord("there", 1.0, 2.5, 0)], audio)
     assert [word.time_source for word in found] == ["alignment", "alignment"]
     assert 0.3 <= found[0].start < found[0].end <= found[1].start < found[1].end <= 2.7
+
+
+@pytest.mark.slow
+def test_the_gpu_profile_runs_through_the_same_code_on_a_cpu(tmp_path, media):
+    """Its device and its large models are replaced, nothing else: 32 windows at once and letters aligned."""
+    pytest.importorskip("pyannote.audio")
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "raw" / "talk.wav").symlink_to((media / "audio" / "katiesteve_mono.wav").absolute())
+    settings = load_settings(
+        profile="gpu",
+        device="cpu",
+        data=tmp_path / "data",
+        raw=tmp_path / "raw",
+        recognition={
+            "model": EMBEDDED,
+            "compute_type": "float32",
+            "alignment": save_wav2vec2(tmp_path / "letters"),
+        },
+        diarization={"model": EMBEDDED},
+    )
+    workspace = Workspace.of(Conversation(id="a/b", media="talk.wav", speakers=2), tmp_path / "raw", settings)
+    models = Models(settings)
+    line = (SourceStation(), AudioStation(), WordsStation(models), SpeakersStation(models), TurnsStation())
+    outcomes = build_conversation(workspace, line)
+    assert [outcome.state for outcome in outcomes] == [State.DONE] * 5
+    words, speakers = (outcome.record.summary for outcome in outcomes[2:4])
+    assert (words["batch_size"], speakers["batch_size"], speakers["speakers"]) == (32, 32, 2)
+    rows = read_rows(workspace.artifact("words.parquet"))
+    assert sum(row["time_source"] == "alignment" for row in rows) > 30
 
 
 @pytest.mark.slow

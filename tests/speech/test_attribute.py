@@ -66,6 +66,15 @@ def test_a_word_far_from_the_border_is_not_moved():
     assert speakers(said, (4.0, 6.3, "A"), (6.3, 9.0, "B")) == ["A"] * 3 + ["B"]
 
 
+@pytest.mark.parametrize(("pause", "first"), [(1.0, "B"), (1.6, "A")])
+def test_a_pause_inside_a_sentence_does_not_part_it_until_it_ends_a_turn(pause, first):
+    """Both talk through the first half; who says the second half says the first too, unless it is a sentence alone."""
+    half = (("is", 9.0, 9.2), ("there", 9.2, 9.5), ("more", 9.5, 10.0))
+    said = words(*half, ("than", 10.0 + pause, 10.5 + pause), ("that", 10.5 + pause, 11.2 + pause))
+    stretches = ((8.0, 10.0, "A"), (9.1, 14.0, "B"))
+    assert speakers(said, *stretches) == [first] * 3 + ["B"] * 2
+
+
 def test_words_that_no_stretch_covers_go_to_the_nearest_or_to_unknown():
     said = words(("it", 1.0, 1.2), ("was", 1.2, 1.4), ("so", 2.0, 2.2), ("odd", 4.0, 4.3))
     found = attribute(said, [SpeakerTurn(0.9, 1.4, "A")], SETTINGS)

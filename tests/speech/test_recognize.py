@@ -10,7 +10,7 @@ import pytest
 from pipeline.errors import PrerequisiteError
 from pipeline.settings import RecognitionSettings, Settings
 from pipeline.speech.models import Models
-from pipeline.speech.recognize import guess_language, recognize
+from pipeline.speech.recognize import ATTENTION_LAG, guess_language, recognize
 from pipeline.speech.words import is_suspected
 
 faster_whisper = pytest.importorskip("faster_whisper")
@@ -66,6 +66,18 @@ def test_times_refer_to_the_recording_and_not_to_what_is_left_of_it(model, speec
     assert [word.text for word in late.words[:5]] == [word.text for word in plain.words[:5]]
     assert late.words[0].start - 12 == pytest.approx(plain.words[0].start, abs=0.3)
     assert late.words[-1].end - 12 == pytest.approx(plain.words[-1].end, abs=0.3)
+
+
+def test_attention_times_are_earlier_by_its_measured_lag(model, speech):
+    """All words move alike, so no length and no order changes; nothing begins before the recording."""
+    plain = recognize(model, speech, SETTINGS, language="en", lag=0.0).words
+    found = recognize(model, speech, SETTINGS, language="en").words
+    assert [word.text for word in found] == [word.text for word in plain]
+    for one, other in zip(found, plain, strict=True):
+        assert one.start == pytest.approx(max(0.0, other.start - ATTENTION_LAG), abs=1e-6)
+        assert one.end == pytest.approx(max(0.0, other.end - ATTENTION_LAG), abs=1e-6)
+    cut = recognize(model, speech[int(plain[0].start * 16_000) :], SETTINGS, language="en", lag=0.5).words
+    assert all(0 <= word.start <= word.end for word in cut)
 
 
 def test_a_pause_inside_is_kept(model, speech):

@@ -18,6 +18,7 @@ from pipeline import __version__
 from pipeline.review.accounts import Role, User, session_user, touch_session
 from pipeline.review.database import Database
 from pipeline.review.errors import NotFound, Refused
+from pipeline.review.rights import make_private
 from pipeline.store import Json, atomic_path
 
 __all__ = ["COOKIE", "Access", "Administrator", "Anyone", "Caller", "Person", "SignedIn", "read_secret"]
@@ -31,7 +32,7 @@ def read_secret(folder: Path) -> bytes:
     if not path.is_file():
         with atomic_path(path) as temporary:
             temporary.write_bytes(secrets.token_bytes(32))
-        path.chmod(0o600)
+        make_private(path)
     return path.read_bytes()
 
 

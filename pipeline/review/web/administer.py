@@ -73,7 +73,7 @@ def users(request: Request, user: Administrator) -> Json:
 def add(request: Request, user: Administrator, body: NewUser) -> Json:
     """Make an account."""
     with _state(request).database.writing() as connection:
-        made = add_user(connection, body.name, body.role)
+        made = add_user(connection, body.name, body.role, life=_state(request).one_time_life)
         trail.note(connection, user, "add_user", detail=f"{made.user.name}, {made.user.role.value}")
     return {"user": made.user.to_json(), "password": made.password}
 
@@ -86,8 +86,9 @@ def change(request: Request, user: Administrator, user_id: UserId, body: UserCha
         raise Refused(409, "exists", "you cannot change your own account here", hint=hint)
     with _state(request).database.writing() as connection:
         changed, password = change_user(
-            connection, user_id, role=body.role, disabled=body.disabled, reset_password=body.reset_password
-        )
+            connection, user_id, role=body.role, disabled=body.disabled, reset_password=body.reset_password,
+            life=_state(request).one_time_life,
+        )  # fmt: skip
         detail = f"{changed.name}: {', '.join(sorted(body.model_fields_set))}"
         trail.note(connection, user, "change_user", detail=detail)
     return {"user": changed.to_json(), "password": password}

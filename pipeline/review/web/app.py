@@ -61,6 +61,7 @@ def create_app(settings: Settings, database: Database, *, hosts: Collection[str]
     app.state.access = Access(
         database, read_secret(settings.review_dir), timedelta(hours=settings.review.idle_hours)
     )  # fmt: skip
+    app.state.one_time_life = timedelta(days=settings.review.one_time_password_days)
     app.state.desk = Desk(database, library)
     app.state.office = Office(database, library)
     app.state.ratings = Ratings(database, settings)

@@ -50,7 +50,13 @@ def enter(request: Request, response: Response, body: Credentials, caller: Anyon
     """Sign in."""
     database = request.app.state.database
     address = request.client.host if request.client else "unknown"
-    found = sign_in(database, body.name, body.password, address)
+    try:
+        found = sign_in(database, body.name, body.password, address)
+    except Refused as refused:
+        if refused.code == "password_ended":
+            with database.writing() as connection:
+                trail.note(connection, None, "sign_in_failed", detail="one-time password not used in time")
+        raise
     with database.writing() as connection:
         if caller.token is not None:  # whoever was signed in here before is not any more
             sign_out(connection, caller.token)

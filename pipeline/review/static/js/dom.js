@@ -22,11 +22,14 @@ export function h(tag, props = {}, ...children) {
   return element;
 }
 
+/** A text as it is shown: without the characters that turn the direction of what comes after them, also of our words. */
+export const plain = (text) => String(text).replace(/[\u202A-\u202E\u2066-\u2069]/gu, "");
+
 /** Append children, flattening lists and skipping what is empty. */
 export function append(element, children) {
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
-    element.append(child instanceof Node ? child : String(child));
+    element.append(child instanceof Node ? child : plain(child));
   }
 }
 

@@ -104,6 +104,8 @@ export const NAMES = {
   relation_cycle_evidence_rows: "Evidence rows (older field)",
   status: "Status",
   discarded: "Discarded",
+  discard_reason: "Reason",
+  machine: "Recognition",
   row: "Row",
 };
 

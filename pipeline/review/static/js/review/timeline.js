@@ -2,7 +2,7 @@
 // It draws only what is in view, so its cost does not grow with the length of the recording. Everything it offers is
 // also reachable from the keyboard and in the list of rows; the canvas is a picture for assistive technology.
 
-import { h } from "../dom.js";
+import { h, plain } from "../dom.js";
 import { clock, milliseconds } from "../times.js";
 
 const RULER = 20;
@@ -293,7 +293,7 @@ export class Timeline extends EventTarget {
     context.rect(left, lane.top, room + 5, lane.height);
     context.clip();
     context.fillStyle = colour;
-    context.fillText(text.slice(0, 200), left + 5, lane.top + lane.height / 2 + 1);
+    context.fillText(plain(text.slice(0, 200)), left + 5, lane.top + lane.height / 2 + 1);
     context.restore();
   }
 

@@ -261,6 +261,7 @@ function conversation(one, people, again) {
       ),
     ),
     one.problem ? h("p.notice.error", {}, one.problem) : null,
+    one.notes.map((text) => h("p.notice.warning", {}, text)),
     one.assignments.length
       ? h(
           "div.table-frame",
@@ -452,7 +453,7 @@ async function audit() {
         h(
           "tr",
           {},
-          h("td", {}, moment(one.at)),
+          h("td.when", {}, moment(one.at)),
           h("td", {}, one.user ?? "–"),
           h("td", {}, one.action.replaceAll("_", " ")),
           h("td", {}, one.conversation ?? "–"),
