@@ -467,10 +467,11 @@ def _seen(value: str) -> str:
 
 
 def _whole_characters(value: str) -> str:
-    """A text without half a surrogate pair: JSON can escape one, but no file can hold it."""
+    """A text on one line, without half a surrogate pair: JSON can escape one, but no file can hold it."""
     if any(unicodedata.category(character) == "Cs" for character in value):
         raise PydanticCustomError("text", "holds half of a character")
-    return value
+    # Control characters mean nothing in an answer, and some programs end a text at one.
+    return " ".join("".join(" " if unicodedata.category(one) == "Cc" else one for one in value).split())
 
 
 _SCALE = re.compile(r"(\d+(?:\.\d+)?)(?:\s*(?:/|out of)\s*10)?")

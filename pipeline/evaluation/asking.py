@@ -210,9 +210,11 @@ def open_model(name: str, call: Call) -> Model:
         reasoning_effort=call.reasoning_effort,
     )
     arguments: dict[str, Any] = {}
-    if name.startswith("openai-api/"):
-        # The client's own attempts would multiply ours, unseen.
-        arguments["max_retries"] = 0
+    if name.startswith(("openai/", "openai-api/")):
+        # This client waits as the server tells it (`Retry-After`), up to two minutes, and the library does not. So the
+        # client makes the attempts, and the library only ends them; attempts of both would multiply.
+        arguments = {"max_retries": call.max_retries, "client_timeout": call.attempt_timeout}
+        config = config.model_copy(update={"max_retries": 0, "attempt_timeout": call.timeout})
     if call.base_url:
         # Its own key and no other: a key that another server gave must not reach this one.
         arguments["api_key"] = os.environ.get(call.key_variable) or "none"

@@ -30,6 +30,14 @@ Matrix: TypeAlias = npt.NDArray[np.float32]
 PUBLISHED = "bertscore_f1[distilbert-base-uncased/L5]"
 """The name of the score that the published table holds."""
 _LONGEST = 512
+_KNOWN = {
+    "all-MiniLM-L12-v2": ("bert", 384, 12),
+    "all-MiniLM-L6-v2": ("bert", 384, 6),
+    "bert-base-uncased": ("bert", 768, 12),
+    "bert-large-uncased": ("bert", 1024, 24),
+    "distilbert-base-uncased": ("distilbert", 768, 6),
+}
+"""Type, width and layers of backbones by name: figures of another model must not stand under a known name."""
 
 
 def score_name(backbone: str, layer: int) -> str:
@@ -64,7 +72,7 @@ class BertScorer:
 
     Raises:
         InputError: If a file is missing, or the model is of another kind.
-        UsageError: If the model has no such layer.
+        UsageError: If the model has no such layer, or is not the one that its name says.
     """
 
     def __init__(self, folder: Path, layer: int, name: str | None = None) -> None:
@@ -87,7 +95,12 @@ class BertScorer:
         if not 0 <= layer <= layers:
             msg = f"the backbone has no layer {layer}"
             raise UsageError(msg, hint=f"choose 0 to {layers}")
-        self.name = score_name(name or folder.name, layer)
+        called = name or folder.name
+        width = int(config.get("hidden_size") or config["dim"])
+        if called in _KNOWN and _KNOWN[called] != (kind, width, layers):
+            msg = f"the backbone is no {called}: it is of type {kind}, {width} wide, with {layers} layers"
+            raise UsageError(msg, hint="name it as what it is, with --bertscore-name")
+        self.name = score_name(called, layer)
         self.weights_sha256 = digest_file(folder / "model.safetensors")
         """Of the weights; belongs to the record of the score."""
         self._heads = int(config.get("num_attention_heads") or config["n_heads"])

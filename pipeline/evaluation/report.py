@@ -103,9 +103,15 @@ def _rendered(kind: str, content: Mapping[str, Any]) -> str:
         autoescape=True, loader=PackageLoader("pipeline.evaluation"), undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    environment.filters["cell"] = lambda text: str(text).replace("|", "\u2223").replace("`", "'").replace("\n", " ")
+    environment.filters["cell"] = lambda text: " ".join(str(text).translate(_IN_MARKDOWN).split())
     environment.filters["breakable"] = _breakable
     return environment.get_template(f"report.{kind}.j2").render(content)
+
+
+_IN_MARKDOWN = str.maketrans(
+    {"|": "\u2223", "`": "'", "\\": "\\\\", "[": "\\[", "]": "\\]", "<": "&lt;", ">": "&gt;", "&": "&amp;"}
+)
+"""What a model wrote stays text in a table of Markdown: no cell, tag or link, no picture that a viewer would load."""
 
 
 def _breakable(name: str) -> Any:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pipeline.speech.sound import Sound
 from pipeline.speech.voice import SAMPLE_RATE
 from pipeline.speech.words import RawWord
-from pipeline.times import Interval
+from pipeline.times import Interval, Seconds
 
 __all__ = ["NOT_ALIGNED", "Aligner", "LetterAligner", "align", "letter_spans", "spread"]
 
@@ -129,24 +129,22 @@ def letter_spans(emission: Tensor, letters: Sequence[int], blank: int) -> list[t
     return [(span.start, span.end) for span in spans]
 
 
-def _align_segment(aligner: Aligner, words: list[RawWord], whole: Sound) -> list[RawWord]:
-    span = _span(words, len(whole) / SAMPLE_RATE)
-    if span is None:
-        return [replace(word, flags=(*word.flags, NOT_ALIGNED)) for word in words]
-    first = int(span.start * SAMPLE_RATE)
-    places = aligner.place([word.text for word in words], whole[first : int(span.end * SAMPLE_RATE)])
+def _align_segment(aligner: Aligner, words: list[RawWord], sound: Sound) -> list[RawWord]:
+    span = _span(words, len(sound) / SAMPLE_RATE)
+    first = int(span.start * SAMPLE_RATE) if span else 0
+    places = aligner.place([word.text for word in words], sound[first : int(span.end * SAMPLE_RATE)]) if span else None
     if places is None:
         return [replace(word, flags=(*word.flags, NOT_ALIGNED)) for word in words]
-    start = first / SAMPLE_RATE
-    return [
-        replace(word, start=None, end=None)
-        if place is None
-        else replace(word, start=start + place.start, end=start + place.end, time_source="alignment")
-        for word, place in zip(words, places, strict=True)
-    ]
+    return [_placed(word, place, first / SAMPLE_RATE) for word, place in zip(words, places, strict=True)]
 
 
-def _span(words: Sequence[RawWord], duration: float) -> Interval | None:
+def _placed(word: RawWord, place: Interval | None, start: Seconds) -> RawWord:
+    if place is None:
+        return replace(word, start=None, end=None)
+    return replace(word, start=start + place.start, end=start + place.end, time_source="alignment")
+
+
+def _span(words: Sequence[RawWord], duration: Seconds) -> Interval | None:
     starts = [word.start for word in words if word.start is not None]
     ends = [word.end for word in words if word.end is not None]
     if not starts or not ends:

@@ -32,11 +32,16 @@ _PEAK = 0.9 * 32767
 """Each segment is brought to this level: a quiet recording would lose its detail in whole numbers."""
 _PART = re.compile(r"[^\W\d_]+(?:['.][^\W\d_]+)*'?|\d+")
 
+_DIGITS = dict(
+    zip("0123456789", ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"], strict=True)
+)
+"""Longer numbers are read in many ways, so they are not spelled."""
+
 
 class PhoneAligner:
     """Places English words by their phones. Not for use in several threads at once.
 
-    A word of which a part is not in the dictionary (numbers, rare names) has no times.
+    A word of which a part is not in the dictionary (long numbers, rare names) has no times.
 
     Raises:
         PrerequisiteError: If pocketsphinx is not installed.
@@ -75,4 +80,5 @@ class PhoneAligner:
         return [part for part in parts if part] if all(parts) else []
 
     def _entry(self, part: str) -> str | None:
+        part = _DIGITS.get(part, part)
         return next((form for form in (part, part.strip("'.")) if form and self._decoder.lookup_word(form)), None)

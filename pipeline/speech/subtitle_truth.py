@@ -61,6 +61,8 @@ _SHORTEST: Seconds = 0.3
 _MOST_OFFSET: Seconds = 0.5
 _ALIKE = 60.0
 """Similarity in percent from which a word of the cue counts as one that was misheard."""
+_INSIDE = 0.4
+"""Share of a recognised word that must lie in a cue to be a word of it."""
 _LONGEST_WORD: Seconds = 10.0
 _LEAST: Seconds = 0.05
 """A word that was not heard needs this much room."""
@@ -234,7 +236,7 @@ def _matched(spoken: Sequence[Cue], alignment: Alignment, recognised: Sequence[W
         {
             place: index
             for place, position in match.pairs
-            if recognised[index := alignment.words[position].word_index].interval.overlap(cue.interval) > 0
+            if _during(recognised[index := alignment.words[position].word_index], cue)
         }
         for cue, match in zip(spoken, alignment.rows, strict=True)
     ]
@@ -243,11 +245,7 @@ def _matched(spoken: Sequence[Cue], alignment: Alignment, recognised: Sequence[W
     for cue, pairs in zip(spoken, found, strict=True):
         said = tokens(" ".join(cue.words))
         first, last = bisect_left(starts, cue.start - _LONGEST_WORD), bisect_left(starts, cue.end)
-        near = [
-            index
-            for index in range(first, last)
-            if index not in used and recognised[index].interval.overlap(cue.interval) > 0
-        ]
+        near = [index for index in range(first, last) if index not in used and _during(recognised[index], cue)]
         for run in _gaps(len(said), pairs):
             before = max((index for place, index in pairs.items() if place < run.start), default=-1)
             after = min((index for place, index in pairs.items() if place >= run.stop), default=len(recognised))
@@ -257,6 +255,11 @@ def _matched(spoken: Sequence[Cue], alignment: Alignment, recognised: Sequence[W
                 pairs[run.start + place] = free[position]
                 used.add(free[position])
     return found
+
+
+def _during(word: Word, cue: Cue) -> bool:
+    """Whether a word was heard in a cue; one that only touches it belongs to what comes before or after."""
+    return word.interval.overlap(cue.interval) > _INSIDE * word.interval.duration
 
 
 def _gaps(count: int, pairs: Mapping[int, int]) -> list[range]:

@@ -372,6 +372,12 @@ def test_an_intensity_of_hundreds_of_digits_is_invalid(digits: str) -> None:
     assert read_answer(f'{{"emotion": "hurt", "intensity": {digits}}}', ER).reason is Reason.INVALID_FORMAT
 
 
+def test_control_characters_are_no_part_of_an_answer() -> None:
+    found = read_answer(json.dumps({"emotion": "hurt\x00 and\n\tlonely\x1b", "intensity": 4}), ER)
+    assert found.answer is not None
+    assert found.answer.emotion == "hurt and lonely"
+
+
 def test_half_a_surrogate_pair_is_no_answer() -> None:
     assert read_answer('{"emotion": "sad \\ud83d", "intensity": 5}', ER).reason is Reason.INVALID_FORMAT
     view = '{"source": "Anna", "target": "Ben", "viewpoint": "He hides.", "attitude": "bitter \\ud83d"}'

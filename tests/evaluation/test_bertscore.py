@@ -39,6 +39,16 @@ def backbone() -> Path:
     return Path(found.origin).parent / "model"
 
 
+def test_a_known_name_belongs_to_that_model_only(backbone: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is no distilbert-base-uncased: it is of type bert, 384 wide, with 6 layers"):
+        BertScorer(backbone, 5, "distilbert-base-uncased")
+    stolen = tmp_path / "distilbert-base-uncased"
+    stolen.symlink_to(backbone)
+    with pytest.raises(UsageError, match="name it as what it is"):
+        BertScorer(stolen, 5)
+    assert BertScorer(backbone, 5, "all-MiniLM-L6-v2").name == "bertscore_f1[all-MiniLM-L6-v2/L5]"
+
+
 def pairs(number: int) -> list[tuple[str, str]]:
     chosen = random.Random(0)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +176,39 @@ def test_a_busy_server_is_asked_again_and_counts_once(data: Path, status: int) -
         _, report = go(data, server, limit=2)
     assert report.complete
     assert set(server.seen.values()) == {2}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["seconds", "date"])
+def test_a_server_is_asked_again_when_it_said(data: Path, form: str) -> None:
+    """Told to wait twice, as a server may; never asked early, and once it answers that is the answer."""
+    asked: list[float] = []
+    told: list[float] = []
+
+    def plan_of(_text: str, seen: int) -> Behaviour:
+        now = time.time()
+        asked.append(now)
+        if seen >= 3:
+            return Behaviour()
+        told.append(math.ceil(now) + 2 if form == "date" else now + 2)
+        return Behaviour(
+            status=429, headers={"retry-after": formatdate(told[-1], usegmt=True) if form == "date" else "2"}
+        )
+
+    with loopback(plan_of) as server:
+        plan, report = go(data, server, limit=1, max_retries=4)
+    assert report.complete
+    assert server.calls == 4
+    # A date has whole seconds.
+    assert all(later >= until - (1.0 if form == "date" else 0.05) for later, until in zip(asked[1:], told, strict=True))
+    assert [row["status"] for row in rows_of(plan)] == ["scored"]
+
+
+def test_a_server_that_wants_to_wait_too_long_is_left(data: Path) -> None:
+    with loopback(lambda _text, _seen: Behaviour(status=429, headers={"retry-after": "3600"})) as server:
+        _, report = go(data, server, limit=2)
+    assert report.reasons == {"rate_limited": 2}
+    assert server.calls == 2
 
 
 @pytest.mark.slow

@@ -160,6 +160,19 @@ def test_every_line_of_a_markdown_table_has_as_many_cells(evaluation: Path, tmp_
     assert tables >= 5
 
 
+def test_what_models_write_loads_nothing_in_a_viewer_of_markdown(tmp_path: Path) -> None:
+    rows = outcomes(1, skill=0.0, model="made/liar")
+    for row in rows:
+        if row["answer_emotion"]:
+            row["answer_emotion"] = "![x](http://127.0.0.1/a.png) <img src=x> [go](http://127.0.0.1) \\"
+    a_run(tmp_path / "evaluation", "made/liar", rows)
+    write_report(tmp_path / "evaluation", tmp_path / "out", examples=50)
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert "a.png" in text
+    assert not re.search(r"(?<!\\)\[[^\]]*(?<!\\)\]\(http", text)
+    assert "<img" not in text
+
+
 def test_examples_only_on_request(evaluation: Path, tmp_path: Path) -> None:
     assert "Examples" not in write_report(evaluation, tmp_path / "out")["html"].read_text("utf-8")
     html = write_report(evaluation, tmp_path / "out", examples=2)["html"].read_text("utf-8")

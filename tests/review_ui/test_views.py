@@ -206,7 +206,8 @@ def test_rating(numbered: Served, answers: None, new_page: Callable[..., Page], 
     expect(page.get_by_text("4 rated")).to_be_visible()
     _judge(page, axe, "rate_done")
     page = new_page(_SIZES[size])
-    sign_in(page, numbered, "ada", "/admin#batches")
+    sign_in(page, numbered, "ada", "/admin")
+    page.get_by_role("tab", name="Ratings").click()
     expect(page.get_by_role("tabpanel")).to_contain_text("New set")
     _judge(page, axe, "admin_sets")
 

@@ -52,7 +52,7 @@ def test_what_was_aligned_before_and_how_loud_it_is_change_nothing(aligner, sent
 
 
 def test_a_word_that_is_not_in_the_dictionary_lies_between_its_neighbours(aligner, sentence):
-    words = [RawWord(text, 0.5, 2.2, 0) for text in ["Set", "white", "with", "P", "2", "soon."]]
+    words = [RawWord(text, 0.5, 2.2, 0) for text in ["Set", "white", "with", "P", "22", "soon."]]
     found = repair(align(aligner, words, sentence), duration=len(sentence) / 16_000, max_word=2.0)
     assert [word.text for word in found] == [word.text for word in words]
     assert [word.time_source for word in found] == ["alignment"] * 4 + ["interpolated", "alignment"]
@@ -61,7 +61,15 @@ def test_a_word_that_is_not_in_the_dictionary_lies_between_its_neighbours(aligne
 
 @pytest.mark.parametrize(
     ("text", "spelled"),
-    [("wake-up", True), ("I\u2019m", True), ("Okay...", True), ("dogs'", True), ("Mr.", True), ("\u20ac2,500", False)],
+    [
+        ("wake-up", True),
+        ("I\u2019m", True),
+        ("Okay...", True),
+        ("dogs'", True),
+        ("Mr.", True),
+        ("E5", True),
+        ("\u20ac2,500", False),
+    ],
 )
 def test_punctuation_and_hyphens_do_not_hide_a_word(aligner, sentence, text, spelled):
     found = aligner.place([text, "soon"], sentence)

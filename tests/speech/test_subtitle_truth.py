@@ -142,6 +142,13 @@ class TestFinding:
 
 
 class TestTimes:
+    def test_a_word_that_only_touches_a_cue_is_not_one_of_it(self) -> None:
+        """Words squeezed together behind their sentence would squeeze the cue too."""
+        late = [Word("rains", 1.97, 2.07), Word("today", 2.07, 2.2)]
+        found = timed([cue(1.0, 2.0, "It rains today.")], late, [(1.0, 2.2)])
+        assert {word.time_source for word in found.words} == {"subtitle"}
+        assert found.words[1].start == pytest.approx(1.2, abs=0.15)
+
     def test_heard_words_have_their_own_times_inside_the_cue(self) -> None:
         found = timed([cue(1.1, 2.0, "It rains today.")], spoken(1.0, "it rains today"), [(1.0, 2.2)])
         assert [(word.text, word.start, word.end) for word in found.words] == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
@@ -61,6 +62,10 @@ def _state(request: Request) -> Any:
     return request.app.state
 
 
+def _days(request: Request) -> float:
+    return float(_state(request).one_time_life / timedelta(days=1))
+
+
 @router.get("/users")
 def users(request: Request, user: Administrator) -> Json:
     """All accounts."""
@@ -75,7 +80,7 @@ def add(request: Request, user: Administrator, body: NewUser) -> Json:
     with _state(request).database.writing() as connection:
         made = add_user(connection, body.name, body.role, life=_state(request).one_time_life)
         trail.note(connection, user, "add_user", detail=f"{made.user.name}, {made.user.role.value}")
-    return {"user": made.user.to_json(), "password": made.password}
+    return {"user": made.user.to_json(), "password": made.password, "password_days": _days(request)}
 
 
 @router.patch("/users/{user_id}")
@@ -91,7 +96,7 @@ def change(request: Request, user: Administrator, user_id: UserId, body: UserCha
         )  # fmt: skip
         detail = f"{changed.name}: {', '.join(sorted(body.model_fields_set))}"
         trail.note(connection, user, "change_user", detail=detail)
-    return {"user": changed.to_json(), "password": password}
+    return {"user": changed.to_json(), "password": password, "password_days": _days(request)}
 
 
 @router.get("/conversations")

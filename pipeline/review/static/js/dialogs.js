@@ -103,7 +103,10 @@ export function note(text, { error = false, action = null, run = null, stays = f
 }
 
 /** Say what went wrong and what to do. */
-export const failed = (error) => note([error.message, error.hint].filter(Boolean).join(" — "), { error: true });
+export const failed = (error) => {
+  const text = [error.message, error.hint].filter(Boolean).join(" — ");
+  note(text.charAt(0).toUpperCase() + text.slice(1), { error: true });
+};
 
 /** Put what is loaded into a place; what failed is said there, with a way to try again. */
 export async function load(element, read, show) {

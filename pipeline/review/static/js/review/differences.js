@@ -71,7 +71,7 @@ export class Differences {
         disabled: !may,
         on: { change: take },
       });
-      const shown = field.endsWith("_time") ? clock(value, 3) : readable(field, value);
+      const shown = readable(field, value);
       return h("label.side", {}, input, h("div", {}, h("div.who", {}, authors.join(", ")), h("div.value", {}, shown)));
     };
     return h(
@@ -116,7 +116,7 @@ export class Differences {
                   h(
                     "tr",
                     {},
-                    h("td", {}, nameOf(one.field).replaceAll("_", " ")),
+                    h("td", {}, nameOf(one.field)),
                     h("td.number", {}, one.units),
                     h("td.number", {}, number(one.alpha)),
                     h("td.number", {}, one.same === null ? "–" : `${Math.round(one.same * 100)} %`),

@@ -1,6 +1,8 @@
 // The fields of a row: their names, what stands beside them, and which control each gets. The order is that of the
 // guidelines. Names are those of annotation_schema/row.schema.json.
 
+import { clock } from "../times.js";
+
 /** A row with nothing in it. */
 export const BLANK = Object.freeze({
   start_time: 0,
@@ -107,6 +109,10 @@ export const NAMES = {
   discard_reason: "Reason",
   machine: "Recognition",
   row: "Row",
+  relation_label: "Pattern",
+  intensity: "Intensity of emotions",
+  emotion_persons: "Who feels",
+  viewpoint_pairs: "Who thinks of whom",
 };
 
 export const nameOf = (field) => NAMES[field] ?? field;
@@ -135,7 +141,7 @@ export function readable(field, value, index) {
   if (value === null || value === undefined) return "—";
   if (value === "") return field === "relation_pattern" ? "no clear pattern" : "(empty)";
   if (typeof value === "boolean") return value ? "yes" : "no";
-  if (typeof value === "number") return String(value);
+  if (typeof value === "number") return field.endsWith("_time") ? clock(value, 3) : String(value);
   if (!Array.isArray(value)) return typeof value === "object" ? record(value) : String(value);
   if (!value.length) return "(none)";
   if (EVIDENCE.includes(field)) return value.map((id) => index?.get(id) ?? id).join(", ");

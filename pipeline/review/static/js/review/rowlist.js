@@ -123,7 +123,7 @@ export class RowList extends EventTarget {
       errors ? h("span.tag.error", {}, `${errors} error${errors > 1 ? "s" : ""}`) : null,
       warnings ? h("span.tag.warning", {}, `${warnings} warning${warnings > 1 ? "s" : ""}`) : null,
       row.machine_now ? h("span.tag.info", {}, "recognition changed") : null,
-      differing ? h("span.tag.info", {}, `${differing} differ`) : null,
+      differing ? h("span.tag.info", {}, `${differing} differ${differing === 1 ? "s" : ""}`) : null,
       row.unsent ? h("span.tag", {}, "not saved yet") : null,
     ].filter(Boolean);
     const tint = this.look.tint(fields.primary_speaker);

@@ -94,11 +94,16 @@ async function doing(run, again) {
   }
 }
 
-const showPassword = (name, password) =>
+const showPassword = (name, { password, password_days: days }) =>
   dialog(
     `Password of ${name}`,
     (close) => [
-      h("p", {}, "It is shown once. Give it to them in person; they choose their own at the first sign-in."),
+      h(
+        "p",
+        {},
+        "It is shown once. Give it to them in person; they choose their own at the first sign-in, ",
+        `within ${days} days.`,
+      ),
       h("p", {}, h("code.secret", { tabindex: "0" }, password)),
       h("div.actions", {}, h("button.primary", { type: "button", on: { click: () => close() } }, "Noted")),
     ],
@@ -118,7 +123,7 @@ async function users(me, again) {
     event.preventDefault();
     const made = await doing(() => api.admin.addUser(name.value.trim(), role.value));
     if (!made) return;
-    await showPassword(made.user.name, made.password);
+    await showPassword(made.user.name, made);
     again();
   };
   const reset = async (one) => {
@@ -131,7 +136,7 @@ async function users(me, again) {
     )
       return;
     const made = await doing(() => api.admin.changeUser(one.id, { reset_password: true }));
-    if (made) await showPassword(one.name, made.password);
+    if (made) await showPassword(one.name, made);
   };
   const row = (one) => {
     const chosen = select(
