@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import dagster as dg
 
 from assets.evaluation import GROUP as EVALUATION
+from assets.outside import news
 from assets.partitions import CONVERSATIONS, changes
 from assets.resources import Project
 from pipeline.build import worst_state
@@ -41,10 +42,11 @@ REFRESH_TABLES = dg.AutomationConditionSensorDefinition(
 @dg.sensor(
     minimum_interval_seconds=30,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Keeps the list of conversations as `raw_video/` has it: new ones appear, removed ones go away.",
+    description="Keeps the list of conversations as `raw_video/` has it: new ones appear, removed ones go away. Shows "
+    "what was built outside, with `rescue build` for example.",
 )
 def follow_raw_video(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
-    """Add and remove partitions; start nothing."""
+    """Add and remove partitions, and tell what was built outside; start nothing."""
     found = project.found()
     needed = changes(CONVERSATIONS.get_partition_keys(dynamic_partitions_store=context.instance), found)
     requests: list[dg.AddDynamicPartitionsRequest | dg.DeleteDynamicPartitionsRequest] = []
@@ -56,7 +58,11 @@ def follow_raw_video(context: dg.SensorEvaluationContext, project: Project) -> d
     if unreadable:
         context.log.warning(unreadable)
     reason = f"cannot be read: {unreadable}" if unreadable else "nothing new"
-    return dg.SensorResult(skip_reason=None if requests else reason, dynamic_partitions_requests=requests)
+    if requests:  # events of a conversation come once it is a partition
+        return dg.SensorResult(dynamic_partitions_requests=requests)
+    seen = news(project, context.instance, int(context.cursor or 0))
+    skip = None if seen.events else reason
+    return dg.SensorResult(skip_reason=skip, asset_events=list(seen.events), cursor=str(seen.until))
 
 
 @dg.schedule(

@@ -95,7 +95,7 @@ def conversation_assets(line: Sequence[Station]) -> dg.AssetsDefinition:
             for outcome in built.outcomes:
                 problem = _problem(outcome)
                 problems += [problem] if problem else []
-                yield _event(outcome, problem, built.workspace)
+                yield event_of(outcome, built.workspace)
             context.log.info("%d of %d: %s", number, len(wanted), _in_words(built.outcomes))
         for check in checks:
             if check.key in context.selected_asset_check_keys:
@@ -135,8 +135,10 @@ def _gone(key: str) -> Problem:
     return Problem(key, "source", "its folder is not in raw_video any more", "put it back, or build the tables again")
 
 
-def _event(outcome: Outcome, problem: Problem | None, workspace: Workspace) -> Event:
+def event_of(outcome: Outcome, workspace: Workspace) -> AssetEvent:
+    """How a station ended, for the conversation's page: made, or why not and what to do."""
     key = workspace.conversation.key
+    problem = _problem(outcome)
     if problem:
         return dg.AssetObservation(outcome.station, description=str(problem), partition=key, metadata=problem.metadata)
     files = {name: workspace.artifact(name) for name in outcome.record.outputs or {}}
