@@ -21,9 +21,9 @@ from pipeline.schemas import CUES, ROWS, TURNS, WORDS
 from pipeline.station import Outcome, State, Station, Workspace
 from pipeline.workers.run import build_conversations as build_all
 
-__all__ = ["RECORDING", "BuildOptions", "conversation_assets"]
+__all__ = ["RECORDING", "AssetEvent", "BuildOptions", "conversation_assets", "event_of"]
 
-Event: TypeAlias = dg.AssetMaterialization | dg.AssetObservation | dg.AssetCheckResult
+AssetEvent: TypeAlias = dg.AssetMaterialization | dg.AssetObservation
 
 RECORDING = dg.AssetSpec(
     "recording",
@@ -83,7 +83,7 @@ def conversation_assets(line: Sequence[Station]) -> dg.AssetsDefinition:
     )
     def build_conversations(
         context: dg.AssetExecutionContext, config: BuildOptions, project: Project
-    ) -> Iterator[Event]:
+    ) -> Iterator[AssetEvent | dg.AssetCheckResult]:
         chosen = {key.path[-1] for key in context.selected_asset_keys}
         known = {workspace.conversation.key: workspace for workspace in project.found().workspaces}
         problems: list[Problem] = []

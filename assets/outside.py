@@ -1,4 +1,4 @@
-"""What was built outside Dagster, by ``rescue build`` for example, as events: the pages then show what is on the disk."""
+"""What was built outside Dagster, as with ``rescue build``, as events: the pages then show what is on the disk."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import dagster as dg
 
-from assets.conversations import Event, event_of
-from assets.metadata import data_version
+from assets.conversations import AssetEvent, event_of
 from assets.resources import Project
 from pipeline.station import Outcome, Record, State, Workspace
 
@@ -22,7 +21,7 @@ _MOST = 200
 class News:
     """What happened since the last look, oldest first, and up to when this look has come."""
 
-    events: tuple[Event, ...]
+    events: tuple[AssetEvent, ...]
     until: int
     """Nanoseconds, as of the records' files."""
 
@@ -42,7 +41,7 @@ def news(project: Project, instance: dg.DagsterInstance, since: int) -> News:
         for station in project.line
         if (changed := _changed(workspace, station.name)) > since
     )
-    events = []
+    events: list[AssetEvent] = []
     for changed, name, station in newer:
         if len(events) == _MOST:
             break
@@ -58,13 +57,13 @@ def _changed(workspace: Workspace, station: str) -> int:
     return path.stat().st_mtime_ns if path.exists() else 0
 
 
-def _event(record: Record, station: str, workspace: Workspace) -> Event | None:
+def _event(record: Record, station: str, workspace: Workspace) -> AssetEvent | None:
     if record.state in (State.MISSING, State.STALE):
         return None
     return event_of(Outcome(workspace.conversation.id, station, record, ran=False), workspace)
 
 
-def _known(instance: dg.DagsterInstance, event: Event) -> bool:
+def _known(instance: dg.DagsterInstance, event: AssetEvent) -> bool:
     """Whether the last event of the same kind says the same."""
     wanted = dg.AssetRecordsFilter(asset_key=event.asset_key, asset_partitions=[str(event.partition)])
     made = isinstance(event, dg.AssetMaterialization)
@@ -75,6 +74,6 @@ def _known(instance: dg.DagsterInstance, event: Event) -> bool:
     return last is not None and _said(last) == _said(event)
 
 
-def _said(event: Event) -> tuple[str | None, str | None]:
+def _said(event: AssetEvent) -> tuple[str | None, str | None]:
     tags: Mapping[str, str] = event.tags or {}
     return tags.get("dagster/data_version"), None if isinstance(event, dg.AssetMaterialization) else event.description
