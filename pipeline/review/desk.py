@@ -115,9 +115,9 @@ class Desk:
         if not work.assignment.seeded and work.assignment.task is not Task.READ:
             self._seed(work)
         prepare(work.workspace)
-        work, layer = self._current(user, assignment_id)
         with self._database.writing() as connection:
             trail.note(connection, user, "open", conversation=work.conversation.id, detail=work.assignment.task.value)
+        work, layer = self._current(user, assignment_id)
         url = f"/api/assignments/{assignment_id}"
         recording = playable(work.workspace)
         cues, notes = _cues(work)
@@ -171,8 +171,6 @@ class Desk:
     def since(self, user: User, assignment_id: str, version: int) -> dict[str, Json]:
         """What changed after a version, for a second window."""
         work, layer = self._current(user, assignment_id)
-        if version == 0:  # that is everything
-            trail.note_visit(self._database, user, "open", work.conversation.id)
         with self._database.reading() as connection:
             touched = rows_since(connection, work.assignment, version)
         known = [row_id for row_id in touched if row_id in layer.entries]
@@ -186,9 +184,11 @@ class Desk:
     def row_history(self, user: User, assignment_id: str, row_id: str) -> list[dict[str, Json]]:
         """The changes of a row, newest first."""
         with self._database.reading() as connection:
-            found = history(connection, own(connection, user, assignment_id), row_id=row_id)
+            one = own(connection, user, assignment_id)
+            found = history(connection, one, row_id=row_id)
         if not found:
             raise NotFound
+        trail.note_visit(self._database, user, "history", one.conversation_id)
         return found
 
     def row_at(self, user: User, assignment_id: str, row_id: str, version: int) -> dict[str, Json]:
@@ -342,9 +342,12 @@ class Desk:
         return _Work(assignment, workspace, float(facts["duration"]) if facts else None, heard(workspace))
 
     def _current(self, user: User, assignment_id: str) -> tuple[_Work, Layer]:
+        """The rows, for somebody to see: no way to them leaves no entry."""
         with self._database.reading() as connection:
             work = self._work_of(own(connection, user, assignment_id))
-            return work, self._layer(connection, work)
+            layer = self._layer(connection, work)
+        trail.note_visit(self._database, user, "open", work.conversation.id)
+        return work, layer
 
     def _layer(self, connection: Connection, work: _Work) -> Layer:
         if work.assignment.task is Task.READ:

@@ -17,7 +17,7 @@ from argon2 import PasswordHasher
 from fastapi import APIRouter
 from fastapi.routing import APIRoute
 from itsdangerous import URLSafeSerializer
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 from starlette.routing import Mount, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.testclient import TestClient
@@ -25,7 +25,7 @@ from starlette.testclient import TestClient
 from pipeline.review import accounts
 from pipeline.review.accounts import Role, add_user
 from pipeline.review.rights import private_tree
-from pipeline.review.tables import moment, sessions, users
+from pipeline.review.tables import audit, moment, sessions, users
 from pipeline.review.web.app import create_app
 from pipeline.review.web.guard import MAX_BODY
 from tests.review.made import ORIGIN, PASSWORD, House, Person, Project, complete, edit, write_draft
@@ -677,6 +677,19 @@ def test_reading_what_is_saved_leaves_an_entry_too(peopled: House) -> None:
     person.ask("DELETE", "/api/session")
     seen = {(one["user"], one["action"]) for one in boss.get("/api/audit?limit=1000")["entries"]}
     assert {("annotator", "open"), ("annotator", "history"), ("annotator", "sign_out")} <= seen
+
+
+@pytest.mark.parametrize("way", ["changes?since=1", "rows/{row}/history", "rows/{row}/history/1"])
+def test_no_way_to_the_words_leaves_no_entry(peopled: House, way: str) -> None:
+    person, boss = peopled.browser("annotator"), peopled.browser("administrator")
+    mine = _own_assignment(person)
+    rows = person.get(f"/api/assignments/{mine}")["rows"]
+    with peopled.database.writing() as connection:
+        connection.execute(delete(audit).where(audit.c.action.in_(("open", "history"))))
+    for _ in range(2):
+        person.get(f"/api/assignments/{mine}/{way.format(row=rows[0]['row_id'])}")
+    seen = [one["action"] for one in boss.get("/api/audit?limit=1000")["entries"] if one["user"] == "annotator"]
+    assert len([action for action in seen if action in ("open", "history")]) == 1
 
 
 def test_the_current_password_cannot_be_guessed_without_end(peopled: House) -> None:
