@@ -62,7 +62,7 @@ def stations(media: Sequence[Path], folder: Path) -> dict[str, Json]:
     """Source to turns for each recording, as `rescue build` does; seconds and the peak memory after each station."""
     from pipeline.build import build_conversation
     from pipeline.build import stations as line_of
-    from pipeline.conversation import Conversation
+    from pipeline.conversation import Conversation, SpeakerBounds
     from pipeline.privacy import go_private
     from pipeline.speech.models import Models
     from pipeline.station import State, Workspace
@@ -76,7 +76,8 @@ def stations(media: Sequence[Path], folder: Path) -> dict[str, Json]:
         raw = settings.raw / f"{number:03d}"
         raw.mkdir(parents=True)
         (raw / path.name).symlink_to(path)
-        workspace = Workspace.of(Conversation(id=raw.name, media=path.name), raw, settings)
+        conversation = Conversation(id=raw.name, media=path.name, speakers=SpeakerBounds(min=2, max=4))
+        workspace = Workspace.of(conversation, raw, settings)
         for name in SPEECH:
             began = perf_counter()
             (outcome,) = build_conversation(workspace, line, only=(name,))

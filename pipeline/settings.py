@@ -233,7 +233,7 @@ class ReviewSettings(_Section):
     """Names by which browsers reach the page, besides this machine's own: that of the reverse proxy."""
     idle_hours: float = Field(default=12, gt=0)
     """Hours without a request after which a person must sign in again."""
-    one_time_password_days: float = Field(default=7, gt=0)
+    one_time_password_days: float = Field(default=7, gt=0, le=365)
     """Days in which a one-time password must be used."""
     linked_folders: tuple[Path, ...] = ()
     """Folders outside of ``raw_video`` whose files may be shown where a conversation's folder holds links to them;

@@ -58,7 +58,7 @@ def add(
     given = {field: file for field, file in files.items() if file is not None}
     conversation, folder = add_conversation(asked, given, settings.raw, link=link)
     if link:
-        remember_links(settings.data, folder, [name for field in given if (name := getattr(conversation, field))])
+        remember_links(settings, folder, [name for field in given if (name := getattr(conversation, field))])
     problem = _check(conversation, folder, settings)
     if as_json:
         print_json(

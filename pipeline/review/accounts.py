@@ -241,7 +241,10 @@ def change_user(
     if password is not None:
         ends = text_of(datetime.now(UTC) + life)
         values |= {"password_hash": _hasher().hash(password), "must_change_password": True, "password_ends_at": ends}
-        connection.execute(delete(attempts).where(attempts.c.name == before.name.casefold()))
+        # Where this person tried, the address may be closed by the tries of others.
+        name = before.name.casefold()
+        tried = select(attempts.c.address).where(attempts.c.name == name).scalar_subquery()
+        connection.execute(delete(attempts).where((attempts.c.name == name) | attempts.c.address.in_(tried)))
     if values:
         connection.execute(update(users).where(users.c.id == user_id).values(**values))
         connection.execute(delete(sessions).where(sessions.c.user_id == user_id))

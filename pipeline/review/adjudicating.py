@@ -14,8 +14,9 @@ from pipeline.annotation.adjudicate import AUTHOR, Open, adjudicate
 from pipeline.annotation.agreement import agreement, values_of, window_diff
 from pipeline.annotation.io import Loaded
 from pipeline.annotation.model import Origin, Row, Status
-from pipeline.annotation.versions import Unit, Version, read_versions, unite
+from pipeline.annotation.versions import Unit, Version, read_versions, unite, version_files
 from pipeline.errors import PrerequisiteError
+from pipeline.links import check_link
 from pipeline.review.assignments import Assignment, Task, of_conversation
 from pipeline.review.entries import (
     EVIDENCE,
@@ -64,6 +65,7 @@ def _versions(connection: Connection, workspace: Workspace) -> list[Version]:
         annotation = annotation_of_layer(workspace.conversation, layer_entries(connection, one), origin)
         found.append(Version(origin, Path(f"{one.user}.json"), Loaded(annotation, ())))
     here = {one.user for one in theirs}
+    check_link(workspace, *version_files(workspace.raw))
     found += [
         version
         for version in read_versions(workspace.raw, workspace.conversation)

@@ -9,6 +9,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from sqlalchemy import Connection, update
 
+from pipeline.annotation.formats.mapping import mapping_beside
 from pipeline.annotation.labels import label_set
 from pipeline.conversation import Conversation
 from pipeline.errors import InputError, RescueError
@@ -420,7 +421,7 @@ def _cues(work: _Work) -> tuple[list[dict[str, Json]], list[str]]:
     """The subtitle cues, or a note that says why there are none."""
     try:
         for path in subtitle_candidates(work.conversation, work.workspace.raw):
-            check_link(work.workspace, path)
+            check_link(work.workspace, path, mapping_beside(path))
         found = subtitle_cues(work.conversation, work.workspace.raw)
     except RescueError as error:
         return [], [f"no subtitles: {error}"]

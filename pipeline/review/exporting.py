@@ -17,6 +17,7 @@ from pipeline.annotation.io import save_annotation
 from pipeline.annotation.model import Origin, Status
 from pipeline.annotation.versions import FOLDER
 from pipeline.conversation import save_conversation
+from pipeline.links import check_link
 from pipeline.review import trail
 from pipeline.review.accounts import User
 from pipeline.review.adjudicating import layer_entries
@@ -125,7 +126,7 @@ def _write(
 ) -> bool:
     path = workspace.raw / name
     known = (exports.c.conversation_id == workspace.conversation.id) & (exports.c.name == name)
-    if path.exists() and not replace:
+    if path.is_file() and not replace:
         written = connection.scalar(select(exports.c.digest).where(known))
         if written != digest_file(path):
             why = "it was edited since" if written else "it was not written from here"
@@ -134,7 +135,13 @@ def _write(
             return False
     author = AUTHOR if status is Status.ADJUDICATED else one.user
     origin = Origin.model_validate({"author": author, "time": one.changed_at, "status": status})
-    save_annotation(path, annotation_of_layer(workspace.conversation, entries, origin))
+    check_link(workspace, path.parent)
+    try:
+        save_annotation(path, annotation_of_layer(workspace.conversation, entries, origin))
+    except OSError as error:  # the others are written all the same, and what was written stands in the log
+        done.notes.append(f"{name} was not written: {error.strerror}")
+        done.withheld = True
+        return False
     make_private(path)
     connection.execute(delete(exports).where(known))
     connection.execute(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
+from pipeline.annotation.formats.mapping import mapping_beside
 from pipeline.annotation.formats.transfer import take
 from pipeline.annotation.model import Annotation, Row, Status
 from pipeline.annotation.versions import Version, read_version, version_files
@@ -81,7 +82,7 @@ def annotation_there(workspace: Workspace) -> Annotation | None:
     path = workspace.source(workspace.conversation.annotations)
     if path is None:
         return None
-    check_link(workspace, path)
+    check_link(workspace, path, mapping_beside(path))
     return take(path, workspace.conversation).loaded.annotation
 
 
@@ -93,7 +94,7 @@ def _versions(workspace: Workspace) -> tuple[list[Version], list[str]]:
     found, broken = [], []
     for path in version_files(workspace.raw):
         try:
-            check_link(workspace, path)
+            check_link(workspace, path, mapping_beside(path))
             found.append(read_version(path, workspace.conversation))
         except RescueError as error:
             broken.append(str(error))

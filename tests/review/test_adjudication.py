@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from pipeline.annotation.formats.transfer import take
 from pipeline.annotation.model import Status
+from pipeline.review.exporting import export_conversation
 from pipeline.review.rating import NewBatch
-from tests.review.made import House, Person, complete, edit
+from pipeline.review.tables import audit
+from tests.review.made import House, Person, complete, edit, write_draft
 
 
 @pytest.fixture
@@ -125,3 +129,37 @@ def test_a_batch_of_nothing_is_refused(house: House) -> None:
     house.add("boss", "administrator")
     body = NewBatch(title="x", runs=["nobody dialogue"], user_ids=[1]).model_dump()
     assert house.browser("boss").post("/api/batches", body, 422)["error"]["places"][0]["place"] == "runs"
+
+
+def test_a_link_to_somebody_elses_annotation_is_shown_to_no_adjudicator(
+    house: House, three: tuple[dict[str, Person], dict[str, str]], tmp_path: Path
+) -> None:
+    people, work = three
+    private = tmp_path / "private.json"
+    path = write_draft(house.project.workspace("pair"), said="a secret", author="xaver")
+    path.write_text(path.read_text().replace('"draft"', '"reviewed"'))
+    path.rename(private)
+    path.symlink_to(private)
+    for name in ("ann", "bob"):
+        _finish(people[name], work[name])
+    for address in (f"/api/assignments/{work['cleo']}", f"/api/assignments/{work['cleo']}/versions"):
+        told = people["cleo"].ask("GET", address)
+        assert told.status_code == 422
+        assert "a secret" not in told.text
+
+
+def test_what_was_exported_stands_in_the_log_though_one_file_cannot_be_written(
+    house: House, three: tuple[dict[str, Person], dict[str, str]]
+) -> None:
+    people, work = three
+    for name in ("ann", "bob"):
+        _finish(people[name], work[name])
+    workspace = house.project.workspace("pair")
+    (workspace.raw / "annotations" / "bob.json" / "in the way").mkdir(parents=True)
+    done = export_conversation(house.database, workspace, by="a test", replace=True)
+    assert done.files == ["annotations/ann.json"]
+    assert done.withheld
+    assert any("bob.json was not written" in note for note in done.notes)
+    with house.database.reading() as connection:
+        logged = [one.detail for one in connection.execute(select(audit)).all() if one.action == "export"]
+    assert logged == ["annotations/ann.json"]

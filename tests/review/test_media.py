@@ -203,3 +203,14 @@ def test_no_other_file_is_read_through_a_link_either(house: House, tmp_path: Pat
     (workspace.raw / "annotations.json").symlink_to(secret)
     with pytest.raises(InputError, match="link"):
         house.assign("ann", "told", source="annotation")
+
+
+def test_a_link_to_itself_is_no_recording(house: House) -> None:
+    house.add("ann")
+    work = house.assign("ann")
+    recording = house.project.raw / "pair" / "recording.mp4"
+    recording.unlink()
+    recording.symlink_to(recording)
+    media, wave, shown = _served(house, work)
+    assert (media, wave, shown["media"]) == (404, 404, None)
+    assert shown["rows"]

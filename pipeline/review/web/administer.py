@@ -94,7 +94,8 @@ def change(request: Request, user: Administrator, user_id: UserId, body: UserCha
             connection, user_id, role=body.role, disabled=body.disabled, reset_password=body.reset_password,
             life=_state(request).one_time_life,
         )  # fmt: skip
-        detail = f"{changed.name}: {', '.join(sorted(body.model_fields_set))}"
+        given = body.model_dump(mode="json", exclude_unset=True)
+        detail = f"{changed.name}: {', '.join(f'{name} {value}' for name, value in sorted(given.items()))}"
         trail.note(connection, user, "change_user", detail=detail)
     return {"user": changed.to_json(), "password": password, "password_days": _days(request)}
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from pipeline.review import trail
-from pipeline.review.accounts import change_password, find_user, open_session, sign_in, sign_out
+from pipeline.review.accounts import change_password, find_user, list_users, open_session, sign_in, sign_out
 from pipeline.review.errors import Refused
 from pipeline.review.web.access import COOKIE, Access, Anyone, SignedIn
 from pipeline.store import Json
@@ -60,7 +60,11 @@ def enter(request: Request, response: Response, body: Credentials, caller: Anyon
     with database.writing() as connection:
         if caller.token is not None:  # whoever was signed in here before is not any more
             sign_out(connection, caller.token)
-        trail.note(connection, found[0] if found else None, "sign_in" if found else "sign_in_failed")
+        if found:
+            trail.note(connection, found[0], "sign_in")
+        else:  # a name that nobody has may be a password in the wrong field
+            known = any(one.name.casefold() == body.name.casefold() for one in list_users(connection))
+            trail.note(connection, None, "sign_in_failed", detail=body.name.casefold() if known else None)
     if found is None:
         hint = "type both again, or ask your administrator"
         raise Refused(401, "wrong_credentials", "the name or the password is wrong", hint=hint)
