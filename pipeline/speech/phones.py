@@ -59,6 +59,7 @@ class PhoneAligner:
         if not parts or len(sound) < _SHORTEST or peak <= 0:
             return None
         decoder = self._decoder
+        decoder.reinit_feat()  # the mean of what was heard before would move words of this segment
         decoder.set_align_text(" ".join(parts))
         decoder.start_utt()
         decoder.process_raw((sound * (_PEAK / peak)).astype(np.int16).tobytes(), no_search=False, full_utt=True)

@@ -8,12 +8,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from benchmarks.pieces import write_pieces
 from pipeline.errors import PrerequisiteError
 from pipeline.settings import RecognitionSettings, Settings
 from pipeline.speech import weights
 from pipeline.speech.align import NOT_ALIGNED, align
 from pipeline.speech.models import Models
 from pipeline.speech.phones import PhoneAligner
+from pipeline.speech.recognize import recognize
 from pipeline.speech.words import RawWord, repair
 
 pytest.importorskip("pocketsphinx")
@@ -49,6 +51,23 @@ def test_what_was_aligned_before_and_how_loud_it_is_change_nothing(aligner, sent
     quiet = aligner.place(TEXT, sentence * np.float32(0.001))
     for one, other in zip(quiet, first, strict=True):
         assert (one.start, one.end) == pytest.approx((other.start, other.end), abs=0.011)
+
+
+@pytest.mark.slow
+def test_words_do_not_depend_on_the_recordings_before(media, tmp_path):
+    model = Models(Settings()).recognizer()
+    names = write_pieces(media, tmp_path, 12)
+    sounds = [audio.decode_audio(str(tmp_path / name / "piece.wav")) for name in names]
+
+    def times(shared, order):
+        heard = {
+            at: recognize(model, sounds[at], RecognitionSettings(), language="en", aligner=lambda _: shared).words
+            for at in order
+        }
+        return [[(word.start, word.end) for word in heard[at]] for at in range(len(sounds))]
+
+    forwards = times(PhoneAligner(), range(12))
+    assert times(PhoneAligner(), reversed(range(12))) == forwards
 
 
 def test_a_word_that_is_not_in_the_dictionary_lies_between_its_neighbours(aligner, sentence):
